@@ -17,8 +17,9 @@ export class Features {
     return Object.keys(this.description.paths).some((each) => each.replaceAll(/\{\w+\}/g, "{}") === path);
   }
 
-  hasMember(schema: string, member: string): boolean {
-    return this.description.components.schemas[schema]?.properties?.[member] !== undefined;
+  // The members that a request may have.
+  membersOf(schema: string): string[] {
+    return Object.keys(this.description.components.schemas[schema]?.properties ?? {});
   }
 }
 

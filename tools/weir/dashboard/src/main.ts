@@ -44,7 +44,8 @@ const detail = new Detail(question, failed, (id) => feed.follow(id));
 const list = new TaskList(byId("tasks"), question, goToTask, failed);
 const queueDialog = new QueueDialog(() => void load("queues"));
 const queues = new QueueTable(question, (queue) => queueDialog.open(queue), failed);
-const schedules = new ScheduleTable(question, new ScheduleDialog(() => void load("schedules")), goToTask, failed);
+const scheduleDialog = new ScheduleDialog(() => void load("schedules"), failed);
+const schedules = new ScheduleTable(question, scheduleDialog, goToTask, failed);
 const nodes = new NodeList(goToTask);
 new SubmitDialog((id) => {
   recovered();

@@ -13,10 +13,11 @@ interface Operation {
   state: string;
   matched: number;
   changed: number;
+  skipped?: number;
   error?: string | null;
 }
 
-const states: Record<Action, string> = { cancel: "pending and running", retry: "failed, cancelled and scheduled", delete: "ended" };
+const possible: Record<Action, string> = { cancel: "can be cancelled", retry: "can be run again", delete: "have ended and can be deleted" };
 const pollInterval = 300; // milliseconds
 
 export class OperationDialog {
@@ -31,6 +32,7 @@ export class OperationDialog {
   private readonly close = element("button", { type: "button", id: "operation-close", click: () => this.dialog.close() }, "Close");
   private filter: Filter = {};
   private running: string | undefined; // the id of the operation
+  private counted = 0; // by the dry run
   private turn = 0;
 
   constructor(private readonly done: () => void) {
@@ -79,9 +81,10 @@ export class OperationDialog {
     try {
       const counted = await this.follow(await this.post(true), turn);
       if (counted !== undefined && turn === this.turn) {
+        this.counted = counted.matched;
         this.start.disabled = counted.matched === 0;
         this.start.textContent = `${names[this.action()]} ${tasksText(counted.matched)}`;
-        this.status.textContent = `${tasksText(counted.matched)} of those that match ${counted.matched === 1 ? "is" : "are"} ${states[this.action()]}.`;
+        this.status.textContent = `${tasksText(counted.matched)} of the list ${possible[this.action()]}.`;
       }
     } catch (error) {
       this.complain(error, turn);
@@ -101,7 +104,8 @@ export class OperationDialog {
         this.running = undefined;
         this.show(ended);
         const words = ended.state === "stopped" ? "Stopped. " : "";
-        this.status.textContent = words + doneText(this.action(), ended.changed);
+        const skipped = ended.skipped ? ` ${count(ended.skipped)} had changed meanwhile.` : "";
+        this.status.textContent = words + doneText(this.action(), ended.changed) + skipped;
         this.trouble.textContent = ended.error ?? "";
         this.close.focus();
       }
@@ -141,9 +145,10 @@ export class OperationDialog {
     this.stop.hidden = !isRunning;
     this.progress.hidden = !isRunning;
     if (operation !== undefined && isRunning) {
-      this.progress.max = Math.max(operation.matched, operation.changed, 1);
+      // The count of the dry run: a running operation knows those that it has found so far.
+      this.progress.max = Math.max(this.counted, operation.changed, 1);
       this.progress.value = operation.changed;
-      this.status.textContent = `${count(operation.changed)} of ${count(operation.matched)}`;
+      this.status.textContent = `${count(operation.changed)} of ${count(this.progress.max)}`;
     }
   }
 

@@ -3,18 +3,43 @@
 
 import { ask, askForText } from "./api";
 import { dialogById, element, refill } from "./dom";
-import { features } from "./features";
+import { features, type Features } from "./features";
 import { FieldError, Fields } from "./fields";
 import { rawMember } from "./raw_json";
-import { TaskFields } from "./task_fields";
+import { TaskFields, type TaskMembers } from "./task_fields";
 import type { Schedule } from "./types";
 
 export function schedulePath(name: string): string {
   return `/schedules/${encodeURIComponent(name)}`;
 }
 
-// Members that a schedule has, and that a request may not set.
-const readOnly = ["next_slot", "last_slot", "last_task", "name", "task"];
+// What a request may set of a schedule: the service shows more of it, as its slots. The payload is
+// left out, since it is sent as it was written.
+function settable(schedule: Schedule, offered: Features): { members: Record<string, unknown>; task: TaskMembers } {
+  const chosen = (from: object, names: string[]) => Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
+  const inner = offered.membersOf("NewTask").filter((name) => !["payload", "run_at", "delay", "idempotency_key"].includes(name));
+  return { members: chosen(schedule, offered.membersOf("NewSchedule").filter((name) => name !== "task")), task: chosen(schedule.task, inner) };
+}
+
+export function payloadOf(text: string): string {
+  return rawMember(rawMember(text, "task") ?? "{}", "payload") ?? "null";
+}
+
+function joined(members: Record<string, unknown>, name: string, raw: string): string {
+  return `${JSON.stringify(members).slice(0, -1)},"${name}":${raw}}`;
+}
+
+// Where the service has no request for it, the schedule is replaced as a whole.
+export async function setPaused(name: string, isPaused: boolean): Promise<void> {
+  const offered = await features();
+  if (offered.has("/schedules/{}/pause")) {
+    await ask("POST", `${schedulePath(name)}/${isPaused ? "pause" : "resume"}`);
+    return;
+  }
+  const text = await askForText("GET", schedulePath(name));
+  const { members, task } = settable(JSON.parse(text) as Schedule, offered);
+  await ask("PUT", schedulePath(name), joined({ ...members, is_paused: isPaused }, "task", joined(task, "payload", payloadOf(text))));
+}
 
 export class ScheduleDialog {
   private readonly dialog = dialogById("schedule");
@@ -25,7 +50,10 @@ export class ScheduleDialog {
   private readonly overlap: HTMLElement;
   private edited: Schedule | undefined;
 
-  constructor(private readonly changed: () => void) {
+  constructor(
+    private readonly changed: () => void,
+    private readonly failed: (error: unknown) => void,
+  ) {
     this.overlap = this.fields.choice(
       "overlap",
       "If the task before still runs or waits",
@@ -68,19 +96,19 @@ export class ScheduleDialog {
     });
   }
 
-  // An existing schedule, or a new one.
+  // An existing schedule, or a new one. Opens when everything is there: what the user enters is not
+  // overwritten by a late response.
   async open(name: string | undefined): Promise<void> {
-    this.edited = undefined;
-    this.fields.clear();
-    refill(this.title, name === undefined ? "New schedule" : `Schedule ${name}`);
-    this.dialog.showModal();
     try {
-      this.overlap.hidden = !(await features()).hasMember("NewSchedule", "overlap");
+      this.overlap.hidden = !(await features()).membersOf("NewSchedule").includes("overlap");
       await this.task.loadKinds();
       const text = name === undefined ? undefined : await askForText("GET", schedulePath(name));
+      this.fields.clear();
+      refill(this.title, name === undefined ? "New schedule" : `Schedule ${name}`);
       this.fill(text);
+      this.dialog.showModal();
     } catch (error) {
-      this.fields.complain(error);
+      this.failed(error);
     }
   }
 
@@ -94,7 +122,7 @@ export class ScheduleDialog {
     this.fields.set("missed", schedule?.missed ?? "run_latest");
     this.fields.set("overlap", schedule?.overlap ?? "queue");
     if (schedule !== undefined) {
-      this.task.fill(schedule.task, rawMember(rawMember(text!, "task") ?? "{}", "payload") ?? "null");
+      this.task.fill(schedule.task, payloadOf(text!));
     }
   }
 
@@ -105,16 +133,15 @@ export class ScheduleDialog {
       if (name === "") {
         throw new FieldError("name", "A schedule needs a name.");
       }
-      const kept = Object.entries(this.edited ?? {}).filter(([member]) => !readOnly.includes(member));
+      const kept = this.edited && settable(this.edited, await features());
       const members = {
-        ...Object.fromEntries(kept),
+        ...kept?.members,
         cron: this.fields.get("cron"),
         zone: this.fields.get("zone"),
         missed: this.fields.get("missed"),
         overlap: this.overlap.hidden ? undefined : this.fields.get("overlap"),
       };
-      const task = this.task.read(this.edited?.task);
-      await ask("PUT", schedulePath(name), `${JSON.stringify(members).slice(0, -1)},"task":${task}}`);
+      await ask("PUT", schedulePath(name), joined(members, "task", this.task.read(kept?.task)));
       this.dialog.close();
       this.changed();
     } catch (error) {

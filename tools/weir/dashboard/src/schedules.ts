@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The table of schedules: when each creates its next task, and what can be done with it.
 
-import { ask, askForText, messageOf } from "./api";
+import { ask, messageOf } from "./api";
 import { byId, element, refill, table, timeOf, words } from "./dom";
 import { features } from "./features";
 import type { QuestionDialog } from "./question";
-import { rawMember } from "./raw_json";
-import { schedulePath, type ScheduleDialog } from "./schedule_dialog";
+import { schedulePath, setPaused, type ScheduleDialog } from "./schedule_dialog";
 import type { Schedule } from "./types";
 
 export class ScheduleTable {
@@ -21,7 +20,7 @@ export class ScheduleTable {
     private readonly failed: (error: unknown) => void,
   ) {
     this.place.append(this.status, this.rows);
-    byId("new-schedule").addEventListener("click", () => dialog.open(undefined));
+    byId("new-schedule").addEventListener("click", () => void dialog.open(undefined));
   }
 
   async load(): Promise<void> {
@@ -82,15 +81,9 @@ export class ScheduleTable {
     }
   }
 
-  // A schedule is replaced as a whole; its payload stays as it was written.
   private async pause({ name, is_paused: isPaused }: Schedule): Promise<void> {
     try {
-      const text = await askForText("GET", schedulePath(name));
-      const { next_slot: _next, last_slot: _last, last_task: _task, task, ...members } = JSON.parse(text) as Schedule;
-      const raw = rawMember(rawMember(text, "task") ?? "{}", "payload") ?? "null";
-      const { payload: _payload, ...settings } = task;
-      const inner = `${JSON.stringify(settings).slice(0, -1)},"payload":${raw}}`;
-      await ask("PUT", schedulePath(name), `${JSON.stringify({ ...members, is_paused: !isPaused }).slice(0, -1)},"task":${inner}}`);
+      await setPaused(name, !isPaused);
       await this.load();
     } catch (error) {
       this.failed(error);

@@ -85,6 +85,9 @@ export class TaskFields {
     for (const member of numbers) {
       members[member] = this.fields.getNumber(member);
     }
+    if (members["unique_key"] === undefined) {
+      delete members["unique_for"]; // of a schedule that had a key
+    }
     const tags = this.fields.get("tags").split(",").map((tag) => tag.trim()).filter((tag) => tag !== "");
     members["tags"] = tags.length > 0 ? tags : undefined;
     return `${JSON.stringify(members).slice(0, -1)},"payload":${this.readPayload()}}`;
