@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Queues: counts that lead to their tasks, pauses, limits, flow keys; and the nodes.
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
 import { test } from "node:test";
-import { here, isLive, isStatus, offers, open } from "./page.mjs";
+import { here, isLive, isStatus, offers, open, serveWith } from "./page.mjs";
 
 const button = (name) => here.page.getByRole("button", { name });
 
@@ -58,6 +60,9 @@ test("limits are seen and changed, by keyboard too, and refusals are at their fi
   await here.page.keyboard.press("Escape");
   await here.page.waitForFunction(() => document.activeElement.id === "edit-letters");
   await here.page.locator("#queues").getByText("4 running, 100 pending; per key 1 running").waitFor();
+  await here.page.keyboard.press("Enter");
+  await dialog.waitFor();
+  assert.deepEqual([await value("rate"), await value("burst"), await value("max_running")], ["", "", "4"]);
 });
 
 test("a queue is deleted after a question, with what it names", async () => {
@@ -121,6 +126,26 @@ test("a flow key has a pause and limits of its own", async (t) => {
   await dialog.getByRole("button", { name: "Pause the key a/b & c" }).waitFor();
   await dialog.getByText("2 running").waitFor();
   assert.deepEqual(here.complaints, []);
+});
+
+test("an endpoint that was disabled is enabled again", async (t) => {
+  if (!(await offers("/destinations/enable"))) {
+    return t.skip("the service disables no endpoints");
+  }
+  const gone = createServer((_request, response) => response.writeHead(410).end());
+  await once(gone.listen(0, "127.0.0.1"), "listening");
+  const endpoint = `http://127.0.0.1:${gone.address().port}/hook`;
+  await serveWith({ flags: ["--allow-address", "127.0.0.1"] });
+  await here.serving.submit({ kind: "http", payload: { url: endpoint } });
+  for (let value = { disabled: [] }; value.disabled.length === 0; ) {
+    value = (await here.serving.ask("GET", "/destinations")).value;
+  }
+  await open({ at: "/?view=queues" });
+  await isLive();
+  await button(`Enable ${endpoint}`).click();
+  await here.page.getByText("Disabled endpoints").waitFor({ state: "hidden" });
+  assert.deepEqual((await here.serving.ask("GET", "/destinations")).value.disabled, []);
+  gone.close();
 });
 
 test("nodes are shown with what they run, and since when", async () => {

@@ -4,19 +4,24 @@
 import { ask, messageOf } from "./api";
 import { element, numberOf, refill, table, words } from "./dom";
 import { Fields } from "./fields";
+import { nothing } from "./format";
 import { limitsText } from "./limits";
 import { queuePath } from "./queues";
 
 interface FlowKey {
   key: string;
-  paused?: boolean;
-  is_paused?: boolean;
-  pending: number;
+  paused: boolean;
+  pending: number | null; // null: too many to be counted
   running: number;
-  max_running?: number | null;
-  rate?: number | null;
-  burst?: number | null;
-  limits?: Record<string, number | null>;
+  max_running: number | null; // of its own; null: that of the queue
+  rate: number | null;
+  burst: number | null;
+  limits: Record<string, number>; // those that apply
+}
+
+interface KeyPage {
+  keys: FlowKey[];
+  next: string | null; // the path of the page after it
 }
 
 const names = ["max_running", "rate", "burst"] as const;
@@ -28,6 +33,9 @@ export class KeyTable {
   private readonly fields = new Fields("key");
   private readonly form: HTMLFormElement;
   private readonly title = element("h3");
+  private readonly more = element("button", { type: "button", hidden: true, click: () => void this.loadMore() }, "More keys");
+  private keys: FlowKey[] = [];
+  private next: string | null = null;
   private queue = "";
   private edited: FlowKey | undefined;
 
@@ -37,7 +45,7 @@ export class KeyTable {
       { class: "form card", novalidate: true, hidden: true },
       this.title,
       element("div", { class: "fields" }, this.fields.number("max_running", "Running at once"), this.fields.number("rate", "Starts per second"), this.fields.number("burst", "Burst")),
-      element("p", { class: "quiet" }, "Empty: as the queue says for each key."),
+      element("p", { class: "quiet" }, "Empty: as the queue says for each key. 0: no limit."),
       element(
         "p",
         { class: "actions" },
@@ -50,19 +58,35 @@ export class KeyTable {
       event.preventDefault();
       void this.save();
     });
-    this.element = element("section", { hidden: true, "aria-labelledby": "keys-title" }, element("h3", { id: "keys-title" }, "Flow keys"), this.trouble, this.form, this.rows);
+    this.element = element("section", { hidden: true, "aria-labelledby": "keys-title" }, element("h3", { id: "keys-title" }, "Flow keys"), this.trouble, this.form, this.rows, this.more);
   }
 
   async load(queue: string): Promise<void> {
     this.queue = queue;
     this.edit(undefined);
     this.trouble.textContent = "";
-    const { keys } = await ask<{ keys: FlowKey[] }>("GET", `${queuePath(queue)}/keys`);
+    this.keys = [];
+    this.take(await ask<KeyPage>("GET", `${queuePath(queue)}/keys`));
     this.element.hidden = false;
-    this.show(keys);
   }
 
-  private show(keys: FlowKey[]): void {
+  private async loadMore(): Promise<void> {
+    try {
+      this.take(await ask<KeyPage>("GET", this.next!));
+    } catch (error) {
+      this.trouble.textContent = messageOf(error);
+    }
+  }
+
+  private take(page: KeyPage): void {
+    this.keys.push(...page.keys);
+    this.next = page.next;
+    this.more.hidden = page.next === null;
+    this.show();
+  }
+
+  private show(): void {
+    const keys = this.keys;
     if (keys.length === 0) {
       refill(this.rows, element("p", { class: "quiet" }, "No tasks of this queue have a flow key."));
       return;
@@ -78,15 +102,15 @@ export class KeyTable {
           "Flow keys",
           [{ name: "Key" }, { name: "Pending", isNumber: true }, { name: "Running", isNumber: true }, { name: "Limits" }, { name: "Pause or limit", isAction: true }],
           keys.map((key) => [
-            element("span", { class: "named" }, words(key.key), isPaused(key) && element("span", { class: "badge paused" }, "paused")),
-            numberOf(key.pending),
+            element("span", { class: "named" }, words(key.key), key.paused && element("span", { class: "badge paused" }, "paused")),
+            key.pending === null ? nothing : numberOf(key.pending),
             numberOf(key.running),
-            words(limitsText(limitsOf(key)), "quiet"),
+            words(limitsText(key.limits), "quiet"),
             element(
               "span",
               { class: "pair" },
-              button("limit", "Limit", key, () => this.edit(key)),
-              button("pause", isPaused(key) ? "Resume" : "Pause", key, () => void this.put(key, { paused: !isPaused(key) })),
+              button("limit", "Limit", key, () => this.edit(key.key)),
+              button("pause", key.paused ? "Resume" : "Pause", key, () => void this.put(key, { paused: !key.paused })),
             ),
           ]),
         ),
@@ -94,14 +118,15 @@ export class KeyTable {
     );
   }
 
-  private edit(key: FlowKey | undefined): void {
+  // Buttons that look the same are kept, with their listeners: these know the name, not the state.
+  private edit(name: string | undefined): void {
+    const key = this.keys.find((each) => each.key === name);
     this.edited = key;
     this.form.hidden = key === undefined;
     this.fields.clear();
     if (key !== undefined) {
       refill(this.title, "Limits of the key ", words(key.key, ""));
-      const limits = limitsOf(key);
-      names.forEach((name) => this.fields.set(name, limits[name] ? String(limits[name]) : ""));
+      names.forEach((name) => this.fields.set(name, String(key[name] ?? "")));
       document.getElementById("key-max_running")?.focus();
     }
   }
@@ -127,20 +152,9 @@ export class KeyTable {
     }
   }
 
-  // A setting replaces the one before as a whole.
   private async send(key: FlowKey, change: object): Promise<void> {
-    const limits = limitsOf(key);
-    const settings = Object.fromEntries(names.map((name) => [name, limits[name] || null]));
-    await ask("PUT", `${queuePath(this.queue)}/keys/${encodeURIComponent(key.key)}`, { paused: isPaused(key), ...settings, ...change });
+    const settings = { paused: key.paused, max_running: key.max_running, rate: key.rate, burst: key.burst };
+    await ask("PUT", `${queuePath(this.queue)}/keys/${encodeURIComponent(key.key)}`, { ...settings, ...change });
     await this.load(this.queue);
   }
-}
-
-function isPaused(key: FlowKey): boolean {
-  return key.paused ?? key.is_paused ?? false;
-}
-
-function limitsOf(key: FlowKey): Record<string, number> {
-  const given = key.limits ?? key;
-  return Object.fromEntries(names.map((name) => [name, given[name] ?? 0]));
 }

@@ -7,6 +7,7 @@ import { Charts, sampleOf, samplesOf } from "./charts";
 import { Connection } from "./connection";
 import { Detail } from "./detail";
 import { byId } from "./dom";
+import { EndpointList } from "./endpoints";
 import { forgetFeatures } from "./features";
 import { Feed, type FeedMessage } from "./feed";
 import { showHosts } from "./hosts";
@@ -44,6 +45,7 @@ const detail = new Detail(question, failed, (id) => feed.follow(id));
 const list = new TaskList(byId("tasks"), question, goToTask, failed);
 const queueDialog = new QueueDialog(() => void load("queues"));
 const queues = new QueueTable(question, (queue) => queueDialog.open(queue), failed);
+const endpoints = new EndpointList(failed);
 const scheduleDialog = new ScheduleDialog(() => void load("schedules"), failed);
 const schedules = new ScheduleTable(question, scheduleDialog, goToTask, failed);
 const nodes = new NodeList(goToTask);
@@ -57,7 +59,7 @@ let view: View | undefined;
 
 const loaders: Record<View, () => Promise<unknown>> = {
   tasks: () => Promise.all([list.load(), loadHistory()]),
-  queues: () => queues.load(),
+  queues: () => Promise.all([queues.load(), endpoints.load()]),
   schedules: () => schedules.load(),
   nodes: () => nodes.load(),
 };

@@ -18,6 +18,7 @@ const columns = ["pending", "running", "completed", "failed", "cancelled"];
 
 export class QueueTable {
   private readonly place = byId("queues");
+  private queues: Queue[] = [];
 
   constructor(
     private readonly question: QuestionDialog,
@@ -30,6 +31,7 @@ export class QueueTable {
   }
 
   show(queues: Queue[]): void {
+    this.queues = queues;
     const sorted = [...queues].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
     byId("queue-count").textContent = queues.length > 1 ? count(queues.length) : "";
     refill(byId("queue-names"), ...sorted.slice(0, 200).map((queue) => element("option", { value: queue.name })));
@@ -77,10 +79,18 @@ export class QueueTable {
     return element(
       "span",
       { class: "pair" },
-      button("edit", "Edit", () => this.edit(queue)),
+      button("edit", "Edit", () => this.open(queue.name)),
       button("pause", queue.is_paused ? "Resume" : "Pause", pause),
       button("delete", "Delete", () => void this.remove(queue.name)),
     );
+  }
+
+  // Buttons that look the same are kept, with their listeners: these know the name, not the limits.
+  private open(name: string): void {
+    const queue = this.queues.find((each) => each.name === name);
+    if (queue !== undefined) {
+      this.edit(queue);
+    }
   }
 
   // Asks for the counts: those of the page may be a second old. Pending tasks are deleted only if
