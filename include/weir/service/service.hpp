@@ -71,6 +71,16 @@ struct service_stats {
     bool can_claim = true;  // false after a claim that failed, until one succeeds
 };
 
+// A process that runs tasks of the store, or has run some lately.
+struct node_info : node_record {
+    node_info() = default;
+
+    bool is_alive = false;                 // its lease is valid
+    bool is_self = false;                  // the process that answers
+    std::optional<timestamp> lease_until;  // on the calendar; empty unless it is alive
+    std::size_t running = 0;               // tasks
+};
+
 class service {
 public:
     // The store must outlive the service. Throws invalid_argument for an invalid option.
@@ -116,6 +126,9 @@ public:
     task<key_settings> change_key(std::string queue, std::string key, key_change change);
     task<std::vector<key_record>> keys(std::string queue, key_query query);
     task<std::vector<destination_record>> destinations(std::size_t limit);
+    // Those with a lease first, then the newest; at most max_listed_nodes.
+    task<std::vector<node_info>> nodes();
+    static constexpr std::size_t max_listed_nodes = 100;
     task<queue_removal> remove_queue(std::string queue, bool with_pending = false);
     task<> put_schedule(schedule plan);
     task<bool> remove_schedule(std::string name);

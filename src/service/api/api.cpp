@@ -8,6 +8,7 @@
 #include "service/api/event_resource.hpp"
 #include "service/api/feed.hpp"
 #include "service/api/key_resource.hpp"
+#include "service/api/node_resource.hpp"
 #include "service/api/observer_pair.hpp"
 #include "service/api/openapi.hpp"
 #include "service/api/operation_resource.hpp"
@@ -50,6 +51,7 @@ struct api_parts {
           queue_routes(tasks, options),
           key_routes(tasks, options),
           schedule_routes(tasks, options),
+          node_routes(tasks),
           event_routes(tasks, events, sampler, options),
           status_routes(tasks, events, sampler, options) {
         const auto add = [this](route_list more) {
@@ -60,6 +62,7 @@ struct api_parts {
         add(queue_routes.routes());
         add(key_routes.routes());
         add(schedule_routes.routes());
+        add(node_routes.routes());
         add(event_routes.routes());
         add(status_routes.routes());
         events.on_change = [this] { sampler.start(); };
@@ -83,6 +86,7 @@ struct api_parts {
     detail::queue_resource queue_routes;
     detail::key_resource key_routes;
     detail::schedule_resource schedule_routes;
+    detail::node_resource node_routes;
     detail::event_resource event_routes;
     detail::status_resource status_routes;
     route_list routes;

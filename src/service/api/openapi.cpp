@@ -309,6 +309,15 @@ std::string_view openapi_paths() noexcept {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Schedule"}}}},
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
+"/nodes": {
+  "get": {"operationId": "listNodes", "summary": "Processes that run tasks of the store",
+    "tags": ["service"],
+    "description": "At most 100: those with a lease first, then the newest. GET /tasks?state=running has what each runs.",
+    "responses": {
+      "200": {"description": "Nodes",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Nodes"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/kinds": {
   "get": {"operationId": "listKinds", "summary": "Kinds of tasks that there are handlers for",
     "tags": ["service"],

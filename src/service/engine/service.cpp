@@ -37,6 +37,7 @@
 #include <weir/service/service.hpp>
 
 #include <algorithm>
+#include <tuple>
 
 namespace weir::service {
 
@@ -453,6 +454,35 @@ task<std::vector<key_record>> service::keys(std::string queue, key_query query) 
 
 task<std::vector<destination_record>> service::destinations(std::size_t limit) {
     return parts_->store.call(parts_->store->destinations(limit, parts_->time.steady()));
+}
+
+task<std::vector<node_info>> service::nodes() {
+    const std::vector<node_record> records = co_await parts_->store.call(parts_->store->nodes());
+    const moment at = parts_->time.moment_now();
+    std::vector<node_info> found;
+    for (const node_record& each : records) {
+        node_info info;
+        static_cast<node_record&>(info) = each;
+        info.is_alive = each.expires_at > at.steady;
+        if (info.is_alive) {
+            info.lease_until = at.at + (each.expires_at - at.steady);
+        }
+        info.is_self = parts_->is_running && each.id == parts_->leases.current().node();
+        found.push_back(std::move(info));
+    }
+    std::ranges::sort(found, [](const node_info& one, const node_info& other) {
+        return std::tuple(other.is_alive, other.started_at, one.id) <
+               std::tuple(one.is_alive, one.started_at, other.id);
+    });
+    if (found.size() > max_listed_nodes) {
+        found.resize(max_listed_nodes);
+    }
+    for (node_info& each : found) {
+        const std::vector<run_key> runs =
+            co_await parts_->store.call(parts_->store->running_on(each.id));
+        each.running = runs.size();
+    }
+    co_return found;
 }
 
 task<queue_removal> service::remove_queue(std::string queue, bool with_pending) {

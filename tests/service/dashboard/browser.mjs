@@ -38,6 +38,9 @@ export class Browser {
 
   // The result of a method of the protocol; of a tab if a session is given.
   call(method, parameters = {}, sessionId = undefined) {
+    if (this.failure !== undefined) {
+      return Promise.reject(this.failure);
+    }
     const id = ++this.last;
     this.process.stdio[3].write(JSON.stringify({ id, method, params: parameters, sessionId }) + "\0");
     return new Promise((resolve, reject) => this.answers.set(id, { resolve, reject }));
@@ -86,6 +89,7 @@ export class Browser {
   }
 
   fail(error) {
+    this.failure = error;
     this.answers.forEach(({ reject }) => reject(error));
     this.answers.clear();
   }

@@ -9,7 +9,7 @@ function find(steps) {
   const matches = (text, part, exact) => (exact ? plain(text) === part : has(text, part));
   const all = (from, css) => [...new Set(from.flatMap((element) => [...element.querySelectorAll(css)]))];
   // To compute a role takes the browser long: only of elements that may have it.
-  const candidates = { button: "button", dialog: "dialog", region: "section, [role=region]", search: "form, search", textbox: "input, textarea" };
+  const candidates = { button: "button", link: "a", checkbox: "input", dialog: "dialog", region: "section, [role=region]", search: "form, search", textbox: "input, textarea" };
   const apply = {
     css: (from, { css, hasText }) => all(from, css).filter((element) => hasText === undefined || has(element.textContent, hasText)),
     role: (from, { role, name, exact }) =>

@@ -10,24 +10,42 @@ export const here = { browser: undefined, serving: undefined, page: undefined, c
 before(async () => {
   here.browser = await Browser.launch(process.env.WEIR_CHROMIUM);
 });
-after(() => here.browser.close());
+after(async () => {
+  await end();
+  await here.browser.close();
+});
 beforeEach(async () => {
+  await end();
   here.serving = await Serving.start();
 });
-afterEach(async () => {
-  await here.page?.close();
-  here.page = undefined;
-  await here.serving.end();
-});
+afterEach(end);
 
-export async function open(options = {}) {
+// Not called after a test that was skipped.
+async function end() {
+  const { page, serving } = here;
+  here.page = here.serving = undefined;
+  await page?.close();
+  await serving?.end();
+}
+
+// `at` is the path and query.
+export async function open({ at = "/", ...options } = {}) {
   const page = await here.browser.newPage(options);
   here.page = page;
   here.complaints = [];
   page.onError = (text) => here.complaints.push(text);
-  await page.goto(here.serving.url + "/");
+  await page.goto(here.serving.url + at);
   return page;
 }
+
+// Whether the service offers a path, by its description: some parts of the page depend on it.
+export async function offers(path) {
+  const { value } = await here.serving.ask("GET", "/openapi.json");
+  return Object.keys(value.paths).some((each) => each.replaceAll(/\{\w+\}/g, "{}") === path);
+}
+
+// The row of a task has this status.
+export const isStatus = (id, status) => here.page.locator("#tasks tr", { hasText: id }).getByText(status, { exact: true }).waitFor();
 
 // With another token, or other flags.
 export async function serveWith(options) {

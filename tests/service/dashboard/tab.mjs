@@ -3,7 +3,8 @@
 import { Locator } from "./locator.mjs";
 
 const timeout = 40_000; // milliseconds
-const keys = { Enter: [13, "\r"], Escape: [27], Tab: [9], End: [35] };
+const keys = { Enter: [13, "\r"], Escape: [27], Tab: [9], End: [35], ArrowDown: [40], Space: [32, " "] };
+const shift = 8; // of the protocol's modifiers
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -88,9 +89,11 @@ export class Tab {
     }
   }
 
-  async press(key) {
+  // A key, also as in 'Shift+Space'.
+  async press(chord) {
+    const key = chord.replace("Shift+", "");
     const [windowsVirtualKeyCode, text] = keys[key];
-    const event = { key, code: key, windowsVirtualKeyCode };
+    const event = { key: key === "Space" ? " " : key, code: key, windowsVirtualKeyCode, modifiers: key === chord ? 0 : shift };
     await this.call("Input.dispatchKeyEvent", { type: text ? "keyDown" : "rawKeyDown", text, ...event });
     await this.call("Input.dispatchKeyEvent", { type: "keyUp", ...event });
   }
@@ -103,6 +106,17 @@ export class Tab {
   async hover(x, y) {
     await this.call("Input.dispatchMouseEvent", { type: "mouseMoved", x, y });
   }
+
+  // A click with the shift key, at the middle of the element.
+  async shiftClick(locator) {
+    const box = await locator.boundingBox();
+    const at = { x: box.x + box.width / 2, y: box.y + box.height / 2, button: "left", clickCount: 1, modifiers: shift };
+    await this.call("Input.dispatchMouseEvent", { type: "mousePressed", ...at });
+    await this.call("Input.dispatchMouseEvent", { type: "mouseReleased", ...at });
+  }
+
+  back = () => this.evaluate(() => history.back());
+  forward = () => this.evaluate(() => history.forward());
 
   async setViewport(size) {
     await this.call("Emulation.setDeviceMetricsOverride", { ...size, deviceScaleFactor: 1, mobile: false });

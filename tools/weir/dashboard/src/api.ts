@@ -7,6 +7,7 @@ export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
+    readonly member?: string, // of the request, that the error is about
   ) {
     super(message);
   }
@@ -33,6 +34,12 @@ export function onTokenNeeded(callback: () => void): void {
 
 // A body that is a string is JSON already.
 export async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const text = await askForText(method, path, body);
+  return (text === "" ? null : parse(text)) as T;
+}
+
+// The response as it was written: numbers of payloads may be too large for JSON.parse().
+export async function askForText(method: string, path: string, body?: unknown): Promise<string> {
   const headers: Record<string, string> = { Accept: "application/json" };
   const used = token();
   if (used !== "") {
@@ -51,11 +58,12 @@ export async function ask<T>(method: string, path: string, body?: unknown): Prom
     askForToken();
   }
   const text = await answer.text();
-  const value: unknown = text === "" ? null : parse(text);
   if (!answer.ok) {
-    throw new ApiError(answer.status, wordsOf(value) ?? `${answer.status} ${answer.statusText}`);
+    const { detail, title, member } = (parse(text) ?? {}) as Record<string, unknown>;
+    const said = [detail, title].find((each) => typeof each === "string") as string | undefined;
+    throw new ApiError(answer.status, said ?? `${answer.status} ${answer.statusText}`, typeof member === "string" ? member : undefined);
   }
-  return value as T;
+  return text;
 }
 
 function parse(text: string): unknown {
@@ -64,12 +72,4 @@ function parse(text: string): unknown {
   } catch {
     return null;
   }
-}
-
-function wordsOf(problem: unknown): string | undefined {
-  if (typeof problem !== "object" || problem === null) {
-    return undefined;
-  }
-  const { detail, title } = problem as { detail?: unknown; title?: unknown };
-  return typeof detail === "string" ? detail : typeof title === "string" ? title : undefined;
 }

@@ -2,13 +2,14 @@
 // One task: its settings, why it does not run, its attempts as a timeline, and the available
 // actions.
 
+import { applies, names, perform, type Action } from "./actions";
+import { leaveTask } from "./address";
 import { ApiError, ask, messageOf } from "./api";
-import { dialogById, element, refill, words } from "./dom";
-import { duration, relative, time } from "./format";
+import { dialogById, element, refill, timeOf, words } from "./dom";
+import { duration, relative } from "./format";
+import type { QuestionDialog } from "./question";
 import { statusOf } from "./tasks";
 import type { Hold, Task, TaskEvent } from "./types";
-
-const over = ["completed", "failed", "cancelled"];
 
 export class Detail {
   private readonly dialog = dialogById("detail");
@@ -21,6 +22,7 @@ export class Detail {
 
   // The task that is shown and followed, or undefined.
   constructor(
+    private readonly question: QuestionDialog,
     private readonly failed: (error: unknown) => void,
     private readonly followed: (id: string | undefined) => void,
   ) {
@@ -31,19 +33,25 @@ export class Detail {
       const id = this.shown;
       this.shown = undefined;
       this.followed(undefined);
-      if (window.location.hash !== "") {
-        history.replaceState(null, "", window.location.pathname);
-      }
+      leaveTask();
       // The list may have been rebuilt meanwhile: the button that opened this dialog may be another
       // element.
       (document.getElementById(`task-${id}`) ?? document.getElementById("tasks"))?.focus();
     });
   }
 
-  open(id: string): void {
+  // The task of the address, or none.
+  show(id: string | undefined): void {
+    if (id === undefined) {
+      this.dialog.close();
+    } else if (id !== this.shown) {
+      this.open(id);
+    }
+  }
+
+  private open(id: string): void {
     this.shown = id;
     this.followed(id);
-    history.replaceState(null, "", `#${id}`);
     refill(this.title, "Task ", element("code", {}, id));
     refill(this.status, "Loading");
     refill(this.content);
@@ -74,7 +82,7 @@ export class Detail {
       const isWaiting = task.state === "pending";
       const why = isWaiting ? (await ask<{ reasons: Hold[] }>("GET", `/tasks/${id}/why`)).reasons : [];
       if (this.shown === id) {
-        this.show(task, why);
+        this.render(task, why);
       }
     } catch (error) {
       this.complain(error);
@@ -95,40 +103,38 @@ export class Detail {
     this.trouble.hidden = false;
   }
 
-  private show(task: Task, why: Hold[]): void {
-    const act = (name: string, verb: string) =>
-      element(
-        "button",
-        {
-          type: "button",
-          id: `do-${verb}`,
-          click: () => {
-            ask("POST", `/tasks/${task.id}/${verb}`)
-              .then(() => this.load())
-              .catch((error: unknown) => this.complain(error));
-          },
-        },
-        name,
-      );
-    const isOver = over.includes(task.state);
+  private render(task: Task, why: Hold[]): void {
+    const act = (action: Action, name = names[action]) =>
+      applies[action](task) && element("button", { type: "button", id: `do-${action}`, class: action === "delete" ? "danger" : "", click: () => this.act(task, action) }, name);
     this.trouble.hidden = true;
     refill(this.title, words(task.kind), " ", element("code", {}, task.id));
     refill(this.status, statusOf(task), " ", words(task.message ?? "", ""));
     refill(
       this.content,
-      element(
-        "p",
-        { class: "actions" },
-        !isOver && task.status !== "cancelling" && act("Cancel", "cancel"),
-        (isOver || task.state === "pending") && task.state !== "completed" && act("Retry now", "retry"),
-      ),
+      element("p", { class: "actions" }, act("cancel"), act("retry", "Retry now"), act("delete")),
       why.length > 0 && element("ul", { class: "why" }, ...why.map((hold) => element("li", {}, words(hold.text, "")))),
       facts(task),
       timeline(task),
       json("Payload", task.payload),
       task.state === "completed" && json("Result", task.result),
-      task.error !== null && element("section", {}, element("h3", {}, "Error"), element("pre", { dir: "auto", tabindex: 0, "aria-label": "Error" }, task.error)),
+      task.error !== null && element("section", {}, element("h3", {}, "Error"), element("pre", { dir: "auto", tabindex: 0, "aria-label": "Error", role: "region" }, task.error)),
     );
+  }
+
+  private act(task: Task, action: Action): void {
+    if (action === "delete") {
+      this.question.open({
+        title: ["Delete the task ", element("code", {}, task.id), "?"],
+        told: "With its payload, result and attempts. This cannot be undone.",
+        verb: "Delete",
+        act: () => perform(action, task.id).then(() => this.dialog.close()),
+        back: "do-delete",
+      });
+      return;
+    }
+    perform(action, task.id)
+      .then(() => this.load())
+      .catch((error: unknown) => this.complain(error));
   }
 }
 
@@ -138,6 +144,10 @@ function facts(task: Task): HTMLElement {
     ["Priority", String(task.priority)],
     ["Tags", task.tags.join(", ")],
     ["Flow key", task.flow_key ?? ""],
+    ["Unique key", task.unique_key ?? ""],
+    ["Idempotency key", task.idempotency_key ?? ""],
+    ["Destination", task.destination ?? ""],
+    ["Node", task.node ?? ""],
     ["Attempts", `${task.failures + (task.state === "completed" ? 1 : 0)} of ${task.max_attempts}`],
     ["Crashes", task.crashes > 0 ? String(task.crashes) : ""],
   ];
@@ -150,7 +160,7 @@ function facts(task: Task): HTMLElement {
 
 function timeline(task: Task): HTMLElement {
   const entry = (at: string | null, what: string, kind = "") =>
-    at === null ? null : element("li", { class: kind }, element("time", { datetime: at }, time(at)), " ", words(what, ""));
+    at === null ? null : element("li", { class: kind }, timeOf(at, true), " ", words(what, ""));
   const isRunning = task.state === "running";
   const entries = [
     entry(task.created_at, "submitted"),
@@ -173,5 +183,5 @@ function json(title: string, value: unknown): HTMLElement | false {
   if (value === undefined) {
     return false;
   }
-  return element("section", {}, element("h3", {}, title), element("pre", { dir: "auto", tabindex: 0, "aria-label": title }, JSON.stringify(value, null, 2)));
+  return element("section", {}, element("h3", {}, title), element("pre", { dir: "auto", tabindex: 0, "aria-label": title, role: "region" }, JSON.stringify(value, null, 2)));
 }

@@ -2,7 +2,9 @@
 // Creates elements. Texts become text nodes, never markup: the contents of tasks cannot become part
 // of the page.
 
-type Child = Node | string | number | null | undefined | false;
+import { count, localTime, utcTime } from "./format";
+
+export type Child = Node | string | number | null | undefined | false;
 
 interface Properties {
   [name: string]: string | number | boolean | ((event: Event) => void) | undefined;
@@ -48,6 +50,16 @@ export function dialogById(id: string): HTMLDialogElement {
 // room; the title has all of it.
 export function words(text: string, className = "name"): HTMLElement {
   return element("bdi", { class: className, dir: "auto", title: text.length > 24 ? text : undefined }, text);
+}
+
+// A moment in local time; its title is the same in UTC.
+export function timeOf(at: string | null | undefined, isExact = false): HTMLElement | false {
+  return !!at && element("time", { datetime: at, title: utcTime(at) }, localTime(at, isExact));
+}
+
+// Zeros are shown in a quiet colour.
+export function numberOf(value: number | undefined): HTMLElement {
+  return element("span", { class: (value ?? 0) === 0 ? "nought" : undefined }, count(value));
 }
 
 export interface Column {

@@ -26,15 +26,19 @@ export function shortRate(value: number): string {
   return (value >= 1e6 ? `${value / 1e6}M` : value >= 1e3 ? `${value / 1e3}k` : String(Number(value.toPrecision(3)))) + "/s";
 }
 
-// Of today the time alone, to the millisecond.
-export function time(text: string | null | undefined): string {
-  if (!text) {
-    return "";
-  }
+const two = (value: number) => String(value).padStart(2, "0");
+
+// '2026-11-15 09:30:00', in the time zone of the browser; with milliseconds where they matter.
+export function localTime(text: string, isExact = false): string {
   const at = new Date(text);
-  const clock = `${at.toLocaleTimeString("en-GB")}.${String(at.getMilliseconds()).padStart(3, "0")}`;
-  const isToday = at.toDateString() === new Date().toDateString();
-  return isToday ? clock : `${at.toLocaleDateString("en-CA")} ${clock}`;
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const clock = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+  return `${day} ${clock}${isExact ? `.${String(at.getMilliseconds()).padStart(3, "0")}` : ""}`;
+}
+
+// '2026-11-15 09:30:00.250 UTC'.
+export function utcTime(text: string): string {
+  return `${new Date(text).toISOString().replace("T", " ").replace("Z", "")} UTC`;
 }
 
 // '3 s ago', 'in 2 min'.

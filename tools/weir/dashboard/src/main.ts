@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: MIT
-// The page: loads everything once, then follows the feed.
+// The page: loads the view that the address names, then follows the feed.
 
+import { addressOf, goToTask, onAddress, placeOf, views, type View } from "./address";
 import { ApiError, ask, messageOf } from "./api";
 import { Charts, sampleOf, samplesOf } from "./charts";
+import { Connection } from "./connection";
 import { Detail } from "./detail";
-import { byId, element } from "./dom";
+import { byId } from "./dom";
+import { EndpointList } from "./endpoints";
+import { forgetFeatures } from "./features";
 import { Feed, type FeedMessage } from "./feed";
-import { askForTokens, SubmitForm } from "./forms";
-import { loadQueues, showHosts, showNumbers, showQueues } from "./panels";
-import { QueueRemoval } from "./removal";
+import { showHosts } from "./hosts";
+import { askForTokens } from "./login";
+import { NodeList } from "./nodes";
+import { showNumbers } from "./numbers";
+import { QuestionDialog } from "./question";
+import { QueueDialog } from "./queue_dialog";
+import { QueueTable } from "./queues";
+import { ScheduleDialog } from "./schedule_dialog";
+import { ScheduleTable } from "./schedules";
+import { SubmitDialog } from "./submit";
 import { TaskList } from "./tasks";
 import type { History, Queue, Stats, TaskEvent } from "./types";
 import "./style.css";
+
+const refreshInterval = 3000; // milliseconds, of what the feed does not tell
 
 function failed(error: unknown): void {
   if (error instanceof ApiError && error.status === 401) {
@@ -27,19 +40,33 @@ function recovered(): void {
 }
 
 const charts = new Charts(byId("throughput"), byId("latency"));
-const detail = new Detail(failed, (id) => feed.follow(id));
-const list = new TaskList(byId("tasks"), (id) => detail.open(id), failed);
-const removal = new QueueRemoval(failed, () => void loadAll());
-const queueActions = { remove: (name: string) => void removal.open(name), failed };
-const form = new SubmitForm((id) => {
+const question = new QuestionDialog();
+const detail = new Detail(question, failed, (id) => feed.follow(id));
+const list = new TaskList(byId("tasks"), question, goToTask, failed);
+const queueDialog = new QueueDialog(() => void load("queues"));
+const queues = new QueueTable(question, (queue) => queueDialog.open(queue), failed);
+const endpoints = new EndpointList(failed);
+const scheduleDialog = new ScheduleDialog(() => void load("schedules"), failed);
+const schedules = new ScheduleTable(question, scheduleDialog, goToTask, failed);
+const nodes = new NodeList(goToTask);
+new SubmitDialog((id) => {
   recovered();
-  void list.load();
-  window.location.hash = id;
+  void load("tasks");
+  goToTask(id);
 });
 
-async function loadAll(): Promise<void> {
+let view: View | undefined;
+
+const loaders: Record<View, () => Promise<unknown>> = {
+  tasks: () => Promise.all([list.load(), loadHistory()]),
+  queues: () => Promise.all([queues.load(), endpoints.load()]),
+  schedules: () => schedules.load(),
+  nodes: () => nodes.load(),
+};
+
+async function load(which: View): Promise<void> {
   try {
-    await Promise.all([list.load(), loadQueues(queueActions), form.load(), loadHistory()]);
+    await loaders[which]();
     recovered();
   } catch (error) {
     failed(error);
@@ -50,11 +77,19 @@ async function loadHistory(): Promise<void> {
   charts.add(...samplesOf(await ask<History>("GET", "/stats/history")));
 }
 
+// All views: what is hidden now may be shown next. Names of queues are offered by the filter.
+function loadAll(): void {
+  void load(view ?? "tasks");
+  if (view !== "queues") {
+    void load("queues");
+  }
+}
+
 function take(message: FeedMessage): void {
   if (message.type === "tasks") {
     const events = message.tasks as TaskEvent[];
     if (message.topic === "all") {
-      list.take(events, (message.more as number | undefined) ?? 0);
+      list.hear(events, (message.more as number | undefined) ?? 0);
     } else {
       detail.take(events);
     }
@@ -64,66 +99,30 @@ function take(message: FeedMessage): void {
     showNumbers(stats);
     showHosts(stats.hosts);
   } else if (message.type === "queues") {
-    showQueues(message.queues as Queue[], queueActions);
+    queues.show(message.queues as Queue[]);
   }
 }
 
-let wasConnected = false;
-let lostAt: Date | undefined;
-let nextAttempt = 0;
-
-function showConnection(): void {
-  const place = byId("connection");
-  place.textContent = wasConnected ? "live" : lostAt === undefined ? "a token is needed" : "not connected";
-  place.className = wasConnected ? "live" : "away";
-  document.body.classList.toggle("stale", !wasConnected && lostAt !== undefined);
-}
-
-// Announced once, then counted down without a new announcement each second.
-const seconds = element("span", { "aria-hidden": "true" });
-function showBanner(): void {
-  const place = byId("banner");
-  place.hidden = wasConnected || lostAt === undefined;
-  if (!place.hidden && place.childElementCount === 0) {
-    place.append(`The service has not answered since ${lostAt?.toLocaleTimeString("en-GB")}; what is shown is from then. `, seconds);
-  } else if (place.hidden) {
-    place.replaceChildren();
-  }
-  const left = Math.ceil((nextAttempt - Date.now()) / 1000);
-  seconds.textContent = left > 0 ? `Trying again in ${left} s.` : "Trying again.";
-}
-window.setInterval(showBanner, 1000);
-
+const connection = new Connection();
 const feed = new Feed({
   message: take,
-  gap: () => void loadAll(),
+  gap: loadAll,
   state: (isConnected) => {
     if (isConnected) {
-      lostAt = undefined;
-      void loadAll(); // also after the service was restarted
-    } else if (wasConnected || lostAt === undefined) {
-      lostAt = new Date();
+      connection.found();
+      forgetFeatures();
+      loadAll(); // also after the service was restarted
+    } else if (connection.lost()) {
       charts.interrupt();
       showNumbers(undefined);
     }
-    wasConnected = isConnected;
-    showConnection();
-    showBanner();
   },
-  refused: () => {
-    wasConnected = false;
-    lostAt = undefined;
-    showConnection();
-    showBanner();
-  },
-  waiting: (milliseconds) => {
-    nextAttempt = Date.now() + milliseconds;
-    showBanner();
-  },
+  refused: () => connection.refused(),
+  waiting: (milliseconds) => connection.retriesIn(milliseconds),
 });
 
 askForTokens(() => {
-  void loadAll();
+  loadAll();
   feed.connect();
 });
 
@@ -140,15 +139,37 @@ byId("theme").addEventListener("click", () => {
   setTheme(next);
 });
 
-window.addEventListener("hashchange", openFromAddress);
-function openFromAddress(): void {
-  const id = window.location.hash.slice(1);
-  if (/^[0-9a-z]{13}$/.test(id)) {
-    detail.open(id);
+// Shows what the address names.
+function show(): void {
+  const place = placeOf(window.location);
+  if (place.view !== view) {
+    const isFirst = view === undefined;
+    view = place.view;
+    for (const each of views) {
+      byId(`view-${each}`).hidden = each !== view;
+      byId(`to-${each}`).setAttribute("aria-current", each === view ? "page" : "false");
+    }
+    document.title = view === "tasks" ? "Weir" : `${byId(`to-${view}`).textContent} - Weir`;
+    if (!isFirst) {
+      window.scrollTo(0, 0);
+      void load(view);
+    }
   }
+  if (view === "tasks") {
+    list.setFilter(place.filter);
+  }
+  detail.show(place.task);
 }
+
+views.forEach((each) => byId(`to-${each}`).setAttribute("href", addressOf(each)));
+window.setInterval(() => {
+  if ((view === "nodes" || view === "schedules") && document.visibilityState === "visible" && document.querySelector("dialog[open]") === null) {
+    void load(view);
+  }
+}, refreshInterval);
 
 showHosts([]);
 showNumbers(undefined);
+onAddress(show);
+show();
 feed.connect();
-openFromAddress();

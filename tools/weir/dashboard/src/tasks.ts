@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The list of tasks: filtered by the service, newest first, kept up to date by the feed.
 
+import type { Filter } from "./address";
 import { ask } from "./api";
-import { element, refill, table, words } from "./dom";
-import { relative, time } from "./format";
-import { statuses, type Task, type TaskEvent } from "./types";
+import { BulkBar } from "./bulk";
+import { element, refill, table, timeOf, words } from "./dom";
+import { FilterForm } from "./filter";
+import { localTime } from "./format";
+import { endOfPrefix, isIdPrefix } from "./id_range";
+import { OperationDialog } from "./operation";
+import type { QuestionDialog } from "./question";
+import { Selection } from "./selection";
+import type { Task, TaskEvent } from "./types";
 
 const pageSize = 25;
 
@@ -14,49 +21,71 @@ interface Page {
   searched_until: string | null; // older tasks may match: the search has ended early
 }
 
+const emptyPage: Page = { tasks: [], next: null, searched_until: null };
+
 export class TaskList {
   private tasks: Task[] = [];
   private next: string | null = null;
   private searchedUntil: string | null = null;
-  private readonly filters: HTMLFormElement;
+  private filter: Filter = {};
+  private readonly form = new FilterForm();
+  private readonly selection = new Selection();
+  private readonly bulk: BulkBar;
   private readonly rows = element("div", { "aria-live": "off" });
-  private readonly more: HTMLButtonElement;
+  private readonly more = element("button", { type: "button", hidden: true, click: () => void this.loadMore() });
   private readonly following = element("input", { type: "checkbox", checked: true });
-  private readonly clear = element("button", { type: "reset", hidden: true }, "Clear");
   private reloading: number | undefined;
   private requests = 0;
   private wasLoaded = false;
 
   constructor(
     place: HTMLElement,
+    question: QuestionDialog,
     private readonly open: (id: string) => void,
     private readonly failed: (error: unknown) => void,
   ) {
-    this.filters = this.makeFilters();
-    this.more = element("button", { type: "button", hidden: true, click: () => void this.loadMore() }, "Older ones");
-    place.append(this.filters, this.rows, this.more);
-    window.setInterval(() => this.show(), 5000); // 'a minute ago' does not stay true
+    const operation = new OperationDialog(() => this.reload());
+    this.bulk = new BulkBar(
+      this.selection,
+      question,
+      operation,
+      () => this.show(),
+      () => this.reload(),
+      element("label", { class: "check follow" }, this.following, "Follow new tasks"),
+    );
+    this.following.addEventListener("change", () => this.following.checked && this.reload());
+    this.rows.addEventListener("click", (event) => this.pick(event as PointerEvent));
+    place.append(this.form.element, this.bulk.element, this.rows, this.more);
+  }
+
+  // The filter of the address.
+  setFilter(filter: Filter): void {
+    const isSame = JSON.stringify(filter) === JSON.stringify(this.filter);
+    this.filter = filter;
+    this.form.show(filter);
+    if (!isSame) {
+      this.selection.clear();
+      this.reload();
+    }
   }
 
   async load(): Promise<void> {
     const turn = ++this.requests;
-    try {
-      const page = await ask<Page>("GET", `/tasks?${this.query()}`);
-      if (turn === this.requests) {
-        this.tasks = page.tasks;
-        this.next = page.next;
-        this.searchedUntil = page.searched_until;
-        this.wasLoaded = true;
-        this.show();
-      }
-    } catch (error) {
-      this.failed(error);
+    const page = await this.firstPage();
+    if (turn === this.requests) {
+      this.tasks = [];
+      this.take(page);
     }
+    await this.bulk.load();
+  }
+
+  private reload(): void {
+    this.load().catch((error: unknown) => this.failed(error));
   }
 
   // Visible tasks change at once; a task that is new, or may not match the filter any more, reloads
-  // the list, a few times a second at most.
-  take(events: TaskEvent[], more: number): void {
+  // the list, a few times a second at most, unless the user has selected tasks of it.
+  hear(events: TaskEvent[], more: number): void {
     let isOutdated = more > 0;
     for (const event of events) {
       const shown = this.tasks.find((task) => task.id === event.id);
@@ -68,12 +97,27 @@ export class TaskList {
       }
     }
     this.show();
-    if (isOutdated && this.following.checked && this.reloading === undefined && this.tasks.length <= pageSize) {
+    if (isOutdated && this.following.checked && this.selection.size === 0 && this.reloading === undefined && this.tasks.length <= pageSize) {
       this.reloading = window.setTimeout(() => {
         this.reloading = undefined;
-        void this.load();
+        this.reload();
       }, 300);
     }
+  }
+
+  private firstPage(): Promise<Page> {
+    const { id = "", ...others } = this.filter;
+    const query = new URLSearchParams({ ...others, limit: String(pageSize) });
+    if (id !== "") {
+      if (!isIdPrefix(id)) {
+        return Promise.resolve(emptyPage);
+      }
+      const cursor = endOfPrefix(id);
+      if (cursor !== undefined) {
+        query.set("cursor", cursor);
+      }
+    }
+    return ask<Page>("GET", `/tasks?${query}`);
   }
 
   private async loadMore(): Promise<void> {
@@ -81,84 +125,74 @@ export class TaskList {
       return;
     }
     try {
-      const page = await ask<Page>("GET", this.next);
-      this.tasks.push(...page.tasks);
-      this.next = page.next;
-      this.searchedUntil = page.searched_until;
-      this.show();
+      this.take(await ask<Page>("GET", this.next));
     } catch (error) {
       this.failed(error);
     }
   }
 
-  private query(): string {
-    const wanted = new URLSearchParams({ limit: String(pageSize) });
-    for (const [name, value] of new FormData(this.filters)) {
-      if (value !== "") {
-        wanted.set(name, String(value));
-      }
+  // Below the ids with the beginning that is searched for, others follow.
+  private take(page: Page): void {
+    const prefix = (this.filter.id ?? "").toLowerCase();
+    const fitting = page.tasks.filter((task) => task.id.startsWith(prefix));
+    const isOver = fitting.length < page.tasks.length;
+    this.tasks.push(...fitting);
+    this.next = isOver ? null : page.next;
+    this.searchedUntil = isOver ? null : page.searched_until;
+    this.wasLoaded = true;
+    this.show();
+  }
+
+  private pick(event: PointerEvent): void {
+    const box = event.target;
+    if (box instanceof HTMLInputElement && box.classList.contains("pick")) {
+      this.selection.pick(box.value, box.checked, event.shiftKey, this.tasks.map((task) => task.id));
+      this.show();
     }
-    return wanted.toString();
   }
 
-  private makeFilters(): HTMLFormElement {
-    const field = (label: string, control: HTMLElement) => element("label", {}, label, control);
-    const text = (name: string) => element("input", { name, type: "text", autocomplete: "off", maxlength: 100 });
-    const form = element(
-      "form",
-      { class: "filters", role: "search", "aria-label": "Filter the tasks" },
-      field(
-        "Status",
-        element("select", { name: "status" }, element("option", { value: "" }, "any"), ...statuses.map((status) => element("option", { value: status }, status))),
-      ),
-      field("Queue", text("queue")),
-      field("Kind", text("kind")),
-      field("Tag", text("tag")),
-      this.clear,
-      element("label", { class: "check" }, this.following, "Follow new tasks"),
-    );
-    this.following.addEventListener("change", () => this.following.checked && void this.load());
-    let typing: number | undefined;
-    form.addEventListener("input", () => {
-      window.clearTimeout(typing);
-      typing = window.setTimeout(() => void this.load(), 200);
-    });
-    form.addEventListener("reset", () => window.setTimeout(() => void this.load()));
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      void this.load();
-    });
-    return form;
-  }
-
-  private isFiltered(): boolean {
-    return [...new FormData(this.filters).values()].some((value) => value !== "");
+  private emptyText(): string {
+    if (!this.wasLoaded) {
+      return "Loading";
+    }
+    if (this.filter.id !== undefined && !isIdPrefix(this.filter.id)) {
+      return `No tasks. '${this.filter.id}' begins no id: ids have 13 digits and letters, without i, l, o and u, and begin with 0 to 7.`;
+    }
+    if (this.searchedUntil !== null) {
+      return `None so far: searched until ${localTime(this.searchedUntil)}.`;
+    }
+    return Object.keys(this.filter).length > 0 ? "No tasks. None fits the filter." : "No tasks. Submit one with ‘New task’, or with curl as `weir serve` shows it.";
   }
 
   private show(): void {
+    this.selection.keepOnly(this.tasks.map((task) => task.id));
     this.more.hidden = this.next === null;
-    this.more.textContent = this.searchedUntil === null ? "Older ones" : `Search on, before ${time(this.searchedUntil)}`;
-    this.clear.hidden = !this.isFiltered();
+    this.more.textContent = this.searchedUntil === null ? "Older ones" : `Search on, before ${localTime(this.searchedUntil)}`;
+    this.bulk.show(this.tasks, this.filter);
     if (this.tasks.length === 0) {
-      const why = !this.wasLoaded ? "Loading" : this.searchedUntil !== null ? `None so far: searched until ${time(this.searchedUntil)}.` : this.isFiltered() ? "No tasks. None fits the filter." : "No tasks. Submit one above, or with curl as `weir serve` shows it.";
-      refill(this.rows, element("p", { class: "quiet" }, why));
+      refill(this.rows, element("p", { class: "quiet" }, this.emptyText()));
       return;
     }
     refill(
       this.rows,
       table(
         "Newest first",
-        [{ name: "Task" }, { name: "Kind" }, { name: "Queue" }, { name: "Status" }, { name: "Created" }, { name: "What" }],
+        [{ name: "Select", isAction: true }, { name: "Task" }, { name: "Kind" }, { name: "Queue" }, { name: "Status" }, { name: "Created" }, { name: "What" }],
         this.tasks.map((task) => [
+          element("input", { type: "checkbox", class: "pick", id: `pick-${task.id}`, value: task.id, "aria-label": `Select task ${task.id}` }),
           element("button", { type: "button", class: "link", id: `task-${task.id}`, click: () => this.open(task.id) }, task.id),
           words(task.kind),
           words(task.queue),
           statusOf(task),
-          element("time", { datetime: task.created_at, title: time(task.created_at) }, relative(task.created_at)),
+          timeOf(task.created_at),
           words((task.error ?? task.message ?? task.held_by ?? "").slice(0, 500), "words"),
         ]),
       ),
     );
+    for (const box of this.rows.querySelectorAll<HTMLInputElement>("input.pick")) {
+      box.checked = this.selection.has(box.value);
+      box.closest("tr")?.classList.toggle("selected", box.checked);
+    }
   }
 }
 

@@ -16,6 +16,10 @@ export interface Task {
   payload?: unknown;
   tags: string[];
   flow_key: string | null;
+  unique_key: string | null;
+  idempotency_key: string | null;
+  destination: string | null;
+  node: string | null;
   created_at: string;
   due_at: string;
   started_at: string | null;
@@ -59,6 +63,30 @@ export interface Queue {
   counts: Record<string, number>;
   due: number;
   limits: Record<string, number>;
+}
+
+export interface Schedule {
+  name: string;
+  cron: string;
+  zone: string;
+  missed: string;
+  overlap?: string; // of services that know it
+  is_paused: boolean;
+  task: Record<string, unknown>;
+  next_slot: string;
+  last_slot: string | null;
+  last_task: string | null;
+}
+
+export interface Node {
+  id: string;
+  host: string;
+  pid: number;
+  started_at: string;
+  lease_until: string;
+  is_alive: boolean;
+  is_self: boolean;
+  running: number;
 }
 
 export interface Host {
