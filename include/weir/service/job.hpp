@@ -101,6 +101,10 @@ public:
     // used for so long, of which the service grants max_destination_pause at most. Without a report
     // a run that ends by its timeout counts as a failure of the destination, others as unknown.
     void report(destination_outcome outcome, std::chrono::milliseconds pause = {}) noexcept;
+    // The endpoint of the task says that it is gone for good: it is disabled, if the run fails. See
+    // endpoint_record.
+    void report_gone() noexcept { is_gone_ = true; }
+    bool is_gone() const noexcept { return is_gone_; }
     destination_outcome outcome() const noexcept { return outcome_; }
     std::chrono::milliseconds requested_pause() const noexcept { return pause_; }
 
@@ -112,6 +116,7 @@ private:
     std::optional<std::string> result_;
     destination_outcome outcome_ = destination_outcome::unknown;
     std::chrono::milliseconds pause_{0};
+    bool is_gone_ = false;
 };
 
 using handler = std::function<weir::task<boost::json::value>(job&)>;
@@ -128,6 +133,8 @@ struct destination_rule {
     // Empty: the task has none. A payload for which it throws has none, either.
     std::function<std::string(const boost::json::value& payload)> name_of{};
     destination_limits limits{};
+    // The endpoint of a task, which is disabled when it is gone. Empty: tasks have none.
+    std::function<std::string(const boost::json::value& payload)> endpoint_of{};
 };
 
 }  // namespace weir::service

@@ -114,6 +114,8 @@ public:
     task<key_settings> change_key(std::string queue, std::string key, key_change change);
     task<std::vector<key_record>> keys(std::string queue, key_query query);
     task<std::vector<destination_record>> destinations(std::size_t limit);
+    task<std::vector<endpoint_record>> disabled_endpoints();
+    task<bool> enable_endpoint(std::string kind, std::string name);
     task<queue_removal> remove_queue(std::string queue, bool with_pending = false);
     task<> put_schedule(schedule plan);
     task<bool> remove_schedule(std::string name);

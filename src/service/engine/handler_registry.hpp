@@ -25,6 +25,8 @@ public:
     void check(const new_task& task) const;
     // The destination of a task, by the rule of its kind; empty: none.
     std::string destination_of(const new_task& task) const;
+    // The endpoint of a task, by the same rule; empty: none.
+    std::string endpoint_of(const new_task& task) const;
     // The limits of the kinds that have destinations.
     std::vector<std::pair<std::string, destination_limits>> destination_kinds() const;
 

@@ -95,10 +95,14 @@ WEIR_TEST(ServiceKeys, InvalidRequestsAreRefused) {
     co_await here.learn();
     co_await here.tasks.pause("mail", false);
     const std::pair<std::string, std::string> wrong[] = {
-        {R"({"paused": 1})", "paused"},        {R"({"max_running": -1})", "max_running"},
-        {R"({"max_running": 1.5})", "max_running"}, {R"({"rate": "fast"})", "rate"},
-        {R"({"rate": -2})", "rate"},           {R"({"rate": 2000000})", "rate"},
-        {R"({"burst": 0})", "burst"},          {R"({"key_rate": 1})", "key_rate"},
+        {R"({"paused": 1})", "paused"},
+        {R"({"max_running": -1})", "max_running"},
+        {R"({"max_running": 1.5})", "max_running"},
+        {R"({"rate": "fast"})", "rate"},
+        {R"({"rate": -2})", "rate"},
+        {R"({"rate": 2000000})", "rate"},
+        {R"({"burst": 0})", "burst"},
+        {R"({"key_rate": 1})", "key_rate"},
     };
     for (const auto& [body, member] : wrong) {
         const answer refused = co_await here.ask(method::put, "/queues/mail/keys/k", body);
