@@ -26,7 +26,12 @@ _weir_options() {
             --status --kind --tag --flow-key --from --to --all --limit --dry-run --yes --json ;;
         change) echo --help --config --server --token-file --priority --delay --at --payload \
             --json ;;
-        show | queues | pause | resume | schedules)
+        pause | resume) echo --help --config --server --token-file --key --json ;;
+        keys) echo --help --config --server --token-file --set --limit --json ;;
+        limit) echo --help --config --server --token-file --key --max-running --rate --burst \
+            --max-pending --key-max-running --key-rate --key-burst --json ;;
+        enable) echo --help --config --server --token-file --kind --json ;;
+        show | queues | schedules | destinations)
             echo --help --config --server --token-file --json ;;
         backup) echo --help --config --database --force --json ;;
         ps) echo --help ;;
@@ -46,7 +51,8 @@ _weir() {
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
             serve | crawl | submit | status | watch | list | show | cancel | retry | delete | \
-                change | queues | pause | resume | redrive | schedules | backup | ps)
+                change | queues | keys | limit | pause | resume | redrive | schedules | \
+                destinations | enable | backup | ps)
                 command=$word
                 break
                 ;;
@@ -85,10 +91,11 @@ _weir() {
                 words=$(_weir_options "$command")
             elif [[ -z $command ]]; then
                 words='serve crawl submit status watch list show cancel retry delete change queues
-                    pause resume redrive schedules backup ps'
+                    keys limit pause resume redrive schedules destinations enable backup ps'
             elif [[ $command == submit && $prev == submit ]]; then
                 words='http crawl exec sleep echo'
-            elif [[ $command == pause || $command == resume || $command == redrive ]]; then
+            elif [[ $command == pause || $command == resume || $command == redrive ||
+                $command == keys || $command == limit ]]; then
                 words=$(_weir_queues)
             elif [[ $command == backup ]]; then
                 compopt -o filenames 2>/dev/null

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Destinations are bounded by a limit, those that hold tasks back first; disabled endpoints are few.
+// A limit bounds the destinations, those that hold tasks back first; the store bounds the disabled
+// endpoints.
 
 #include "service/api/destination_resource.hpp"
 
