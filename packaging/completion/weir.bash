@@ -29,7 +29,12 @@ _weir_options() {
             --json ;;
         schedules) echo --help --config --server --token-file --ca-file --zone --queue --overlap --missed \
             --json ;;
-        show | queues | pause | resume)
+        pause | resume) echo --help --config --server --token-file --ca-file --key --json ;;
+        keys) echo --help --config --server --token-file --ca-file --set --limit --json ;;
+        limit) echo --help --config --server --token-file --ca-file --key --max-running --rate --burst \
+            --max-pending --key-max-running --key-rate --key-burst --json ;;
+        enable) echo --help --config --server --token-file --ca-file --kind --json ;;
+        show | queues | destinations)
             echo --help --config --server --token-file --ca-file --json ;;
         backup) echo --help --config --database --force --json ;;
         ps) echo --help ;;
@@ -49,7 +54,8 @@ _weir() {
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
             serve | crawl | submit | status | watch | list | show | cancel | retry | delete | \
-                change | queues | pause | resume | redrive | schedules | backup | ps)
+                change | queues | keys | limit | pause | resume | redrive | schedules | \
+                destinations | enable | backup | ps)
                 command=$word
                 break
                 ;;
@@ -90,14 +96,15 @@ _weir() {
                 words=$(_weir_options "$command")
             elif [[ -z $command ]]; then
                 words='serve crawl submit status watch list show cancel retry delete change queues
-                    pause resume redrive schedules backup ps'
+                    keys limit pause resume redrive schedules destinations enable backup ps'
             elif [[ $command == submit && $prev == submit ]]; then
                 words='http crawl exec sleep echo'
             elif [[ $command == schedules && $prev == schedules ]]; then
                 words='add run pause resume remove'
             elif [[ $command == schedules ]]; then
                 words=$("${COMP_WORDS[0]}" schedules 2>/dev/null | cut -f 1)
-            elif [[ $command == pause || $command == resume || $command == redrive ]]; then
+            elif [[ $command == pause || $command == resume || $command == redrive ||
+                $command == keys || $command == limit ]]; then
                 words=$(_weir_queues)
             elif [[ $command == backup ]]; then
                 compopt -o filenames 2>/dev/null

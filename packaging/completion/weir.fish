@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Completion of weir for fish.
 
-set -l commands serve crawl submit status watch list show cancel retry delete change queues pause \
-    resume redrive schedules backup ps
+set -l commands serve crawl submit status watch list show cancel retry delete change queues keys \
+    limit pause resume redrive schedules destinations enable backup ps
 set -l serve '__fish_seen_subcommand_from serve'
 set -l crawl '__fish_seen_subcommand_from crawl'
 set -l submit '__fish_seen_subcommand_from submit'
@@ -13,9 +13,11 @@ set -l bulk '__fish_seen_subcommand_from cancel retry delete'
 set -l listed '__fish_seen_subcommand_from list cancel retry delete'
 set -l change '__fish_seen_subcommand_from change'
 set -l filtered '__fish_seen_subcommand_from list redrive cancel retry delete'
-set -l on_queue '__fish_seen_subcommand_from pause resume redrive'
-set -l remote '__fish_seen_subcommand_from submit status watch list show cancel retry delete change queues pause resume redrive schedules'
-set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete change queues pause resume redrive schedules backup'
+set -l on_queue '__fish_seen_subcommand_from pause resume redrive keys limit'
+set -l limit '__fish_seen_subcommand_from limit'
+set -l keys '__fish_seen_subcommand_from keys'
+set -l remote '__fish_seen_subcommand_from submit status watch list show cancel retry delete change queues keys limit pause resume redrive schedules destinations enable'
+set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete change queues keys limit pause resume redrive schedules destinations enable backup'
 set -l queues '(weir queues 2>/dev/null | string replace -r "\t.*" "")'
 
 complete -c weir -f
@@ -35,10 +37,14 @@ complete -c weir -n __fish_use_subcommand -a retry -d 'Run tasks again, or now'
 complete -c weir -n __fish_use_subcommand -a delete -d 'Remove tasks that have ended'
 complete -c weir -n __fish_use_subcommand -a change -d 'Change a pending task: priority, time, payload'
 complete -c weir -n __fish_use_subcommand -a queues -d 'Show counts, limits and pauses of queues'
+complete -c weir -n __fish_use_subcommand -a keys -d 'Show the flow keys of a queue'
+complete -c weir -n __fish_use_subcommand -a limit -d 'Set limits of a queue, or of one of its flow keys'
 complete -c weir -n __fish_use_subcommand -a pause -d 'Start no more tasks of queues'
 complete -c weir -n __fish_use_subcommand -a resume -d 'Start tasks of queues again'
 complete -c weir -n __fish_use_subcommand -a redrive -d 'Run the failed tasks of a queue again'
 complete -c weir -n __fish_use_subcommand -a schedules -d 'Show schedules and their next tasks, or change them'
+complete -c weir -n __fish_use_subcommand -a destinations -d 'Show what tasks talk to, and disabled endpoints'
+complete -c weir -n __fish_use_subcommand -a enable -d 'Use endpoints again that were gone'
 complete -c weir -n __fish_use_subcommand -a backup -d 'Copy the database of a service'
 complete -c weir -n __fish_use_subcommand -a ps -d 'Show the tasks inside a running Weir program'
 
@@ -161,6 +167,17 @@ complete -c weir -n $change -s p -l priority -x -d 'Higher runs first'
 complete -c weir -n $change -l delay -x -d 'Run it that long from now, in seconds'
 complete -c weir -n $change -l at -x -d 'Run it then'
 complete -c weir -n $change -l payload -x -d 'Payload for the handler'
+complete -c weir -n $keys -l set -d 'Only keys with a pause or limits of their own'
+complete -c weir -n $keys -s n -l limit -x -d 'Show at most this number of keys'
+complete -c weir -n '__fish_seen_subcommand_from pause resume limit' -l key -x -d 'This flow key alone'
+complete -c weir -n $limit -l max-running -x -d 'Tasks that run at a time, or none'
+complete -c weir -n $limit -l rate -x -d 'Starts per second, or none'
+complete -c weir -n $limit -l burst -x -d 'Starts at once, with a rate'
+complete -c weir -n $limit -l max-pending -x -d 'Further submits are refused'
+complete -c weir -n $limit -l key-max-running -x -d 'Tasks of each flow key that run at a time'
+complete -c weir -n $limit -l key-rate -x -d 'Starts per second of each flow key'
+complete -c weir -n $limit -l key-burst -x -d 'Starts at once of each flow key'
+complete -c weir -n '__fish_seen_subcommand_from enable' -s k -l kind -x -d 'Kind of their tasks'
 complete -c weir -n $on_queue -xa $queues
 complete -c weir -n $backup -F
 complete -c weir -n $backup -s d -l database -rF -d 'Database of the service'

@@ -127,6 +127,10 @@ private:
     queue_change_settings resume_settings_;
     redrive_settings redrive_settings_;
     schedules_settings schedules_settings_;
+    keys_settings keys_settings_;
+    limit_settings limit_settings_;
+    list_all_settings destinations_settings_;
+    enable_settings enable_settings_;
     backup_settings backup_settings_;
     ps_settings ps_settings_;
     std::deque<command> all_;  // references to its elements stay valid
@@ -192,11 +196,16 @@ void command_line::add_commands() {
     add("delete", "Remove tasks that have ended", delete_settings_, &run_delete);
     add("change", "Change a pending task: priority, time, payload", edit_settings_, &run_edit);
     add("queues", "Show counts, limits and pauses of queues", queues_settings_, &run_queues);
+    add("keys", "Show the flow keys of a queue", keys_settings_, &run_keys);
+    add("limit", "Set limits of a queue, or of one of its flow keys", limit_settings_, &run_limit);
     add("pause", "Start no more tasks of queues", pause_settings_, &run_pause);
     add("resume", "Start tasks of queues again", resume_settings_, &run_resume);
     add("redrive", "Run the failed tasks of a queue again", redrive_settings_, &run_redrive);
     schedules_ = &add("schedules", "Show schedules and their next tasks, or change them",
                       schedules_settings_, &run_schedules);
+    add("destinations", "Show what tasks talk to, and disabled endpoints", destinations_settings_,
+        &run_destinations);
+    add("enable", "Use endpoints again that were gone", enable_settings_, &run_enable);
     backup_ = &add("backup", "Copy the database of a service, also while it runs", backup_settings_,
                    &run_backup);
     ps_ = &add("ps", "Show the tasks inside a running Weir program", ps_settings_, &run_ps);

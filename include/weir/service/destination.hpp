@@ -15,6 +15,7 @@
 #include <weir/service/task.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -43,6 +44,25 @@ enum class destination_outcome : unsigned char {
 struct destination_report {
     destination_outcome outcome = destination_outcome::unknown;
     timestamp not_before{};  // the destination asked for a pause until then; 0: it did not
+    // The endpoint of the task, if it has said that it is gone for good. The settlement's error
+    // becomes the reason of the endpoint_record.
+    std::string gone{};
+};
+
+// An endpoint is what one task talks to, such as 'https://example.com/hook': a destination has
+// many. One that is gone for good is disabled: tasks for it fail without a run, with an error that
+// says so, until somebody enables it. They fail instead of waiting, since waiting tasks would pile
+// up for an endpoint that most likely never comes back; failed tasks are kept, and can be retried.
+inline constexpr std::size_t max_endpoint_bytes = 2000;  // of its name; longer: never disabled
+inline constexpr std::size_t max_disabled_endpoints = 10'000;
+
+struct endpoint_record {
+    endpoint_record() = default;
+
+    std::string kind;  // of the tasks
+    std::string name;
+    timestamp since{};
+    std::string reason;
 };
 
 struct destination_record {

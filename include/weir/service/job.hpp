@@ -114,6 +114,10 @@ public:
         run_span_ = &run;
         spans_ = &spans;
     }
+    // The endpoint of the task says that it is gone for good: it is disabled, if the run fails. See
+    // endpoint_record.
+    void report_gone() noexcept { is_gone_ = true; }
+    bool is_gone() const noexcept { return is_gone_; }
     destination_outcome outcome() const noexcept { return outcome_; }
     std::chrono::milliseconds requested_pause() const noexcept { return pause_; }
 
@@ -127,6 +131,7 @@ private:
     std::chrono::milliseconds pause_{0};
     const span* run_span_ = nullptr;  // null: none
     span_recorder* spans_ = nullptr;
+    bool is_gone_ = false;
 };
 
 using handler = std::function<weir::task<boost::json::value>(job&)>;
@@ -143,6 +148,8 @@ struct destination_rule {
     // Empty: the task has none. A payload for which it throws has none, either.
     std::function<std::string(const boost::json::value& payload)> name_of{};
     destination_limits limits{};
+    // The endpoint of a task, which is disabled when it is gone. Empty: tasks have none.
+    std::function<std::string(const boost::json::value& payload)> endpoint_of{};
 };
 
 }  // namespace weir::service

@@ -49,6 +49,8 @@ enum class store_call : unsigned char {
     keys,
     limit_destinations,
     destinations,
+    disabled_endpoints,
+    enable_endpoint,
     remove_queue,
     put_schedule,
     remove_schedule,
@@ -110,6 +112,8 @@ public:
     task<std::vector<key_record>> keys(std::string_view queue, key_query query) override;
     task<> limit_destinations(std::string_view kind, destination_limits limits) override;
     task<std::vector<destination_record>> destinations(std::size_t limit, timestamp now) override;
+    task<std::vector<endpoint_record>> disabled_endpoints() override;
+    task<bool> enable_endpoint(std::string_view kind, std::string_view name) override;
     task<queue_removal> remove_queue(std::string_view queue, bool with_pending) override;
     task<> put_schedule(schedule plan, timestamp next_slot) override;
     task<bool> remove_schedule(std::string_view name) override;

@@ -129,6 +129,8 @@ public:
     // Those with a lease first, then the newest; at most max_listed_nodes.
     task<std::vector<node_info>> nodes();
     static constexpr std::size_t max_listed_nodes = 100;
+    task<std::vector<endpoint_record>> disabled_endpoints();
+    task<bool> enable_endpoint(std::string kind, std::string name);
     task<queue_removal> remove_queue(std::string queue, bool with_pending = false);
     task<> put_schedule(schedule plan);
     task<bool> remove_schedule(std::string name);

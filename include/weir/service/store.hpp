@@ -393,6 +393,10 @@ public:
     // First those that hold tasks back, then the newest.
     virtual task<std::vector<destination_record>> destinations(std::size_t limit,
                                                                timestamp now) = 0;
+    // Endpoints that settlements have reported as gone, by kind and name.
+    virtual task<std::vector<endpoint_record>> disabled_endpoints() = 0;
+    // False if it was not disabled.
+    virtual task<bool> enable_endpoint(std::string_view kind, std::string_view name) = 0;
     // Removes a queue with its limits and ended tasks, and if `with_pending` with its pending
     // tasks, in transactions of a bounded size. Removes nothing if it has running tasks, or pending
     // ones that are to stay.

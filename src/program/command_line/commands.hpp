@@ -11,9 +11,12 @@
 #include "program/tasks/bulk_change.hpp"
 #include "program/tasks/task_filter_options.hpp"
 
+#include <boost/json/value.hpp>
+
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weir::program {
@@ -109,12 +112,36 @@ int run_edit(const edit_settings& settings);
 struct queue_change_settings {
     remote_settings to;
     std::vector<std::string> queues;
+    std::string key;  // of one queue; empty: the whole queue
     bool as_json = false;
 };
 void add_options(options& to, queue_change_settings& settings);
 // 1 if the service does not have one of the queues; the others were changed.
 int run_pause(const queue_change_settings& settings);
 int run_resume(const queue_change_settings& settings);
+
+struct keys_settings {
+    remote_settings to;
+    std::string queue;
+    bool is_only_set = false;
+    std::size_t limit = 1000;
+    bool as_json = false;
+};
+void add_options(options& to, keys_settings& settings);
+int run_keys(const keys_settings& settings);
+
+struct limit_settings {
+    remote_settings to;
+    std::string queue;
+    std::string key;  // empty: limits of the queue
+    // By their names in the API; numbers, or the texts 'none' and 'queue'.
+    std::vector<std::pair<std::string, boost::json::value>> limits;
+    bool as_json = false;
+};
+void add_options(options& to, limit_settings& settings);
+int run_limit(const limit_settings& settings);
+// 'running 4, rate 10/s burst 5, key running 1'; empty without limits.
+std::string limits_text(const boost::json::value& limits);
 
 struct redrive_settings {
     remote_settings to;
@@ -146,8 +173,17 @@ void add_options(options& to, schedules_settings& settings);
 // 1 if a schedule could not be changed; the others were.
 int run_schedules(const schedules_settings& settings);
 
-// The text of a payload as it is; '-' is standard input. Throws invalid_argument if it is no JSON.
-std::string checked_payload(const std::string& argument);
+int run_destinations(const list_all_settings& settings);
+
+struct enable_settings {
+    remote_settings to;
+    std::vector<std::string> names;
+    std::string kind = "http";
+    bool as_json = false;
+};
+void add_options(options& to, enable_settings& settings);
+// 1 if one of the endpoints is not disabled; the others were enabled.
+int run_enable(const enable_settings& settings);
 
 struct backup_settings {
     std::string file;

@@ -34,4 +34,12 @@ task<std::string> unknown_queue(remote& service, std::string name) {
     co_return shown(unknown("queue", name, names));
 }
 
+task<> require_queue(remote& service, std::string name) {
+    constexpr unsigned not_found = 404;
+    const std::string message = co_await unknown_queue(service, std::move(name));
+    if (!message.empty()) {
+        throw remote_error(message, not_found, message);
+    }
+}
+
 }  // namespace weir::program

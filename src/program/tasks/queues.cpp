@@ -27,7 +27,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr unsigned not_found = 404;
 // A million failed tasks are redriven in one request.
 constexpr clock::duration redrive_limit = std::chrono::minutes(15);
 
@@ -37,7 +36,8 @@ std::string number_text(double number) {
     return text;
 }
 
-// 'running 4, rate 10/s burst 5, key running 1'; empty without limits.
+}  // namespace
+
 std::string limits_text(const json::value& limits) {
     const auto value = [&](std::string_view member) {
         return http::optional_member<double>(limits, member).value_or(0);
@@ -57,6 +57,8 @@ std::string limits_text(const json::value& limits) {
     add("key rate ", value("key_rate"), "/s", value("key_burst"));
     return all;
 }
+
+namespace {
 
 table queue_table(const json::value& answer) {
     using fit = table::fit;
@@ -103,23 +105,23 @@ std::string queue_path(const std::string& name) {
     return "/queues/" + http::encode_component(name);
 }
 
-// Throws remote_error. The service would create a queue that it does not have.
-task<> require_queue(remote& service, const std::string& name) {
-    const std::string message = co_await unknown_queue(service, name);
-    if (!message.empty()) {
-        throw remote_error(message, not_found, message);
-    }
-}
-
 task<int> set_paused(const queue_change_settings& settings, bool is_paused) {
     remote service(settings.to);
     change_report report("queue", settings.as_json);
     for (const std::string& name : settings.queues) {
         try {
             co_await require_queue(service, name);
-            const json::value answer =
-                co_await service.post(queue_path(name) + (is_paused ? "/pause" : "/resume"));
-            report.add(name, is_paused ? "paused" : "active", answer);
+            json::value answer;
+            if (settings.key.empty()) {
+                answer =
+                    co_await service.post(queue_path(name) + (is_paused ? "/pause" : "/resume"));
+            } else {
+                answer = co_await service.put(
+                    queue_path(name) + "/keys/" + http::encode_component(settings.key),
+                    is_paused ? R"({"paused":true})" : R"({"paused":false})");
+            }
+            report.add(settings.key.empty() ? name : settings.key, is_paused ? "paused" : "active",
+                       answer);
         } catch (const remote_error& error) {
             report.add_error(name, error);
         }
@@ -164,6 +166,7 @@ int run_queues(const list_all_settings& settings) {
 void add_options(options& to, queue_change_settings& settings) {
     to.texts({"queue", "QUEUE", "One or more queues", "", true, true}, settings.queues);
     add_options(to, settings.to);
+    to.text({"--key", "KEY", "Only the tasks with this flow key", ""}, settings.key);
     to.flag({"--json", "", "A line of JSON for each queue", ""}, settings.as_json);
 }
 

@@ -4,6 +4,7 @@
 // router fails, so every test of the API finds it.
 
 #include "base/option_checks.hpp"
+#include "service/api/destination_resource.hpp"
 #include "service/api/end_waiters.hpp"
 #include "service/api/event_resource.hpp"
 #include "service/api/feed.hpp"
@@ -50,6 +51,7 @@ struct api_parts {
           operation_routes(tasks, options),
           queue_routes(tasks, options),
           key_routes(tasks, options),
+          destination_routes(tasks, options),
           schedule_routes(tasks, options),
           node_routes(tasks),
           event_routes(tasks, events, sampler, options),
@@ -61,6 +63,7 @@ struct api_parts {
         add(operation_routes.routes());
         add(queue_routes.routes());
         add(key_routes.routes());
+        add(destination_routes.routes());
         add(schedule_routes.routes());
         add(node_routes.routes());
         add(event_routes.routes());
@@ -85,6 +88,7 @@ struct api_parts {
     detail::operation_resource operation_routes;
     detail::queue_resource queue_routes;
     detail::key_resource key_routes;
+    detail::destination_resource destination_routes;
     detail::schedule_resource schedule_routes;
     detail::node_resource node_routes;
     detail::event_resource event_routes;

@@ -251,6 +251,26 @@ std::string_view openapi_paths() noexcept {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Key"}}}},
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
+"/destinations": {
+  "get": {"operationId": "listDestinations", "tags": ["destinations"],
+    "summary": "What tasks talk to, those that hold tasks back first, and disabled endpoints",
+    "parameters": [{"name": "limit", "in": "query",
+      "schema": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}}],
+    "responses": {
+      "200": {"description": "Destinations",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Destinations"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
+"/destinations/enable": {
+  "post": {"operationId": "enableEndpoint", "tags": ["destinations"],
+    "summary": "Use an endpoint again that has answered that it is gone",
+    "requestBody": {"required": true,
+      "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Endpoint"}}}},
+    "responses": {
+      "200": {"description": "Enabled",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Enabled"}}}},
+      "4XX": {"$ref": "#/components/responses/Problem"},
+      "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/schedules": {
   "get": {"operationId": "listSchedules", "summary": "Schedules, by name", "tags": ["schedules"],
     "parameters": [{"$ref": "#/components/parameters/PageSize"},
@@ -412,6 +432,7 @@ std::shared_ptr<const std::string> openapi_document(std::string_view version) {
         R"([{"name":"tasks","description":"Submitting, watching and changing tasks"},)"
         R"({"name":"operations","description":"Changes of all tasks that match a filter"},)"
         R"({"name":"queues","description":"Limits, pauses and counts"},)"
+        R"({"name":"destinations","description":"What tasks talk to"},)"
         R"({"name":"schedules","description":"Tasks created by the clock"},)"
         R"({"name":"service","description":"The service itself"}])");
     json.key("paths").raw(base::compact_json(openapi_paths()));

@@ -110,6 +110,19 @@ void handler_registry::assign_destinations(new_task& task) const {
     }
 }
 
+std::string handler_registry::endpoint_of(const new_task& task) const {
+    const auto found = entries_.find(task.kind);
+    if (found == entries_.end() || !found->second.where.endpoint_of) {
+        return {};
+    }
+    try {
+        std::string name = found->second.where.endpoint_of(http::parse_json(task.payload));
+        return name.size() <= max_endpoint_bytes ? name : std::string();
+    } catch (const std::exception&) {
+        return {};
+    }
+}
+
 std::vector<std::pair<std::string, destination_limits>> handler_registry::destination_kinds()
     const {
     std::vector<std::pair<std::string, destination_limits>> all;

@@ -28,6 +28,8 @@ public:
     std::string destination_of(const new_task& task) const;
     // Sets the destinations of the task and of its callbacks.
     void assign_destinations(new_task& task) const;
+    // The endpoint of a task, by the same rule; empty: none.
+    std::string endpoint_of(const new_task& task) const;
     // The limits of the kinds that have destinations.
     std::vector<std::pair<std::string, destination_limits>> destination_kinds() const;
 

@@ -100,10 +100,12 @@ private:
     bool has_ended_ = false;
 };
 
-runner::runner(const handler_registry& handlers, settler& ends, settlement_builder& builder,
-               progress_writer& progress, claim_trigger& claims, task_metrics& metrics,
-               const event_log& log, const service_options& options, tracer* traces)
+runner::runner(const handler_registry& handlers, endpoint_list& endpoints, settler& ends,
+               settlement_builder& builder, progress_writer& progress, claim_trigger& claims,
+               task_metrics& metrics, const event_log& log, const service_options& options,
+               tracer* traces)
     : handlers_(handlers),
+      endpoints_(endpoints),
       ends_(ends),
       builder_(builder),
       progress_(progress),
@@ -181,8 +183,8 @@ task<> runner::execute(run& current) {
             current.stopped_at = current.deadline;
         }
     }
-    if (current.cause != stop_cause::none) {
-        ended = builder_.stopped(current.record, current.cause);
+    if (std::optional<settlement> unstarted = end_unstarted(current)) {
+        ended = std::move(*unstarted);
     } else {
         cancel_scope scope(current.deadline);
         current.scope = &scope;
@@ -207,9 +209,36 @@ task<> runner::execute(run& current) {
             ended = builder_.threw(current.record, current.cause, std::current_exception());
         }
         builder_.add_report(ended, current_job);
+        if (current_job.is_gone() && ended.state == task_state::failed) {
+            note_gone(current, ended);
+        }
         current.scope = nullptr;
     }
     guard.end(std::move(ended));
+}
+
+std::optional<settlement> runner::end_unstarted(const run& current) {
+    if (current.cause != stop_cause::none) {
+        return builder_.stopped(current.record, current.cause);
+    }
+    if (const std::optional<std::string> error = endpoints_.refusal(current.record)) {
+        const auto failure = std::make_exception_ptr(permanent_failure(*error));
+        return builder_.threw(current.record, stop_cause::none, failure);
+    }
+    return std::nullopt;
+}
+
+void runner::note_gone(const run& ended, settlement& to) const {
+    to.learnt.gone = handlers_.endpoint_of(ended.record);
+    if (!to.learnt.gone.empty()) {
+        endpoint_record endpoint;
+        endpoint.kind = ended.record.kind;
+        endpoint.name = to.learnt.gone;
+        endpoint.reason = to.error;
+        endpoints_.disabled(std::move(endpoint));
+        log_.write(log_level::warning,
+                   "the endpoint " + to.learnt.gone + " is disabled: it answered that it is gone");
+    }
 }
 
 void runner::release(run& ended) noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "service/engine/claim_trigger.hpp"
+#include "service/engine/endpoint_list.hpp"
 #include "service/engine/event_log.hpp"
 #include "service/engine/handler_registry.hpp"
 #include "service/engine/lease.hpp"
@@ -28,9 +29,10 @@ namespace weir::service::detail {
 
 class runner {
 public:
-    runner(const handler_registry& handlers, settler& ends, settlement_builder& builder,
-           progress_writer& progress, claim_trigger& claims, task_metrics& metrics,
-           const event_log& log, const service_options& options, tracer* traces = nullptr);
+    runner(const handler_registry& handlers, endpoint_list& endpoints, settler& ends,
+           settlement_builder& builder, progress_writer& progress, claim_trigger& claims,
+           task_metrics& metrics, const event_log& log, const service_options& options,
+           tracer* traces = nullptr);
     runner(const runner&) = delete;
     runner& operator=(const runner&) = delete;
     ~runner();
@@ -72,12 +74,16 @@ private:
     class run_guard;
 
     task<> execute(run& current);
+    // The end of a run without its handler: it was stopped before, or its endpoint is disabled.
+    std::optional<settlement> end_unstarted(const run& current);
+    void note_gone(const run& ended, settlement& to) const;
     void release(run& ended) noexcept;
     void warn_unresponsive();
     bool has_last_chance(const task_record& task) const noexcept;
     bool runs_last_chance() const noexcept;
 
     const handler_registry& handlers_;
+    endpoint_list& endpoints_;
     settler& ends_;
     settlement_builder& builder_;
     progress_writer& progress_;

@@ -13,6 +13,7 @@
 //   rescuer            returns tasks of dead nodes, and retires old leases
 //   scheduler          submits tasks of schedules
 //   sweeper            removes tasks whose retention has expired
+//   endpoint_list      which endpoints are gone: tasks for them fail without a run
 //   operation_desk     changes all tasks that match a filter
 //   task_metrics       counts runs and their ends, by queue and kind
 //   tracer             makes spans of submits and runs
@@ -99,8 +100,9 @@ struct service::components {
     detail::claim_trigger trigger{time};
     detail::settler settler{store, time, log, builder, trigger};
     detail::progress_writer progress{store, time};
-    detail::runner runner{handlers, settler, builder, progress, trigger,
-                          metrics,  log,     options, &traces};
+    detail::endpoint_list endpoints{store, handlers};
+    detail::runner runner{handlers, endpoints, settler, builder, progress,
+                          trigger,  metrics,   log,     options, &traces};
     detail::lease_keeper leases{store, time, log, runner, trigger, options};
     detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
     detail::rescuer rescuer{store,  time,    log,     leases,  claimer,
@@ -196,6 +198,7 @@ task<> service::components::run() {
 
 task<> service::components::run_all() {
     co_await limit_destinations();
+    co_await endpoints.load();
     co_await leases.register_node();
     auto body = [this](task_group& group) { return run_in(group); };
     co_await with_group(body);
@@ -227,6 +230,7 @@ task<> service::components::run_in(task_group group) {
     const any_handle until_the_end[] = {
         group.spawn(settler.run(), {.name = "service settler"}),
         group.spawn(leases.run(), {.name = "service lease keeper"}),
+        group.spawn(endpoints.run(), {.name = "service endpoint list"}),
         group.spawn(progress.run(), {.name = "service progress writer"}),
         group.spawn(runner.watch(), {.name = "service watchdog"})};
     const any_handle until_draining[] = {
@@ -483,6 +487,17 @@ task<std::vector<node_info>> service::nodes() {
         each.running = runs.size();
     }
     co_return found;
+}
+
+task<std::vector<endpoint_record>> service::disabled_endpoints() {
+    return parts_->store.call(parts_->store->disabled_endpoints());
+}
+
+task<bool> service::enable_endpoint(std::string kind, std::string name) {
+    const bool is_enabled =
+        co_await parts_->store.write(parts_->store->enable_endpoint(kind, name));
+    parts_->endpoints.enabled(kind, name);
+    co_return is_enabled;
 }
 
 task<queue_removal> service::remove_queue(std::string queue, bool with_pending) {

@@ -290,6 +290,18 @@ std::string destination_of(const json::value& payload) {
     return name;
 }
 
+// The URL without its query, which many senders use for what belongs to one message, and without a
+// password: people see the names of endpoints.
+std::string endpoint_of(const json::value& payload) {
+    const json::string& to = payload.at("url").as_string();
+    return http::url::parse(std::string_view(to.data(), to.size()))
+        .without_credentials()
+        .with_query("")
+        .without_fragment()
+        .canonical()
+        .text();
+}
+
 // A host that tells when to come back works. One that only refuses may be overloaded.
 void report_answer(job& job, http::status code, std::optional<clock::duration> retry_after,
                    clock::duration max_pause) {
@@ -384,7 +396,7 @@ http_delivery::http_delivery(const http_delivery_options& options, http::address
 http_delivery::~http_delivery() = default;
 
 destination_rule http_delivery::destinations() const {
-    return {&destination_of, state_->options.hosts};
+    return {&destination_of, state_->options.hosts, &endpoint_of};
 }
 
 void http_delivery::check(const json::value& payload) {
@@ -428,6 +440,7 @@ weir::task<json::value> http_delivery::deliver(job& job) {
                                 std::to_string(static_cast<int>(answer->code)) + " " +
                                 excerpt(answer->body.text);
     if (answer->code == http::status::gone) {
+        job.report_gone();
         throw permanent_failure(problem);
     }
     if (requested.has_value()) {

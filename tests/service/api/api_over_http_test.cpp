@@ -250,7 +250,7 @@ WEIR_TEST(ServiceApi, NoRouteIsLeftOpen) {
     std::size_t operations = 0;
     for (const auto& path : plain.description().at("paths").as_object()) {
         std::string target(path.key());
-        for (const char* each : {"{id}", "{name}"}) {
+        for (const char* each : {"{id}", "{name}", "{key}"}) {
             if (const std::size_t at = target.find(each); at != std::string::npos) {
                 target.replace(at, std::string_view(each).size(), "0000000000001");
             }
@@ -278,7 +278,7 @@ WEIR_TEST(ServiceApi, NoRouteIsLeftOpen) {
             EXPECT_EQ(health.code, is_health ? 200U : 401U) << target;
         }
     }
-    EXPECT_EQ(operations, 30U);
+    EXPECT_EQ(operations, 42U);
     const answer index = co_await guarded.get("/");
     EXPECT_EQ(index.text, "<p>the page");
     EXPECT_NE(index.headers.get("Content-Security-Policy").find("frame-ancestors 'none'"),
@@ -345,7 +345,7 @@ WEIR_TEST(ServiceApi, WhateverComesIsAnswered) {
                                   R"({"key_rate": 1e-320})"};
     for (int i = 0; i < 3000; ++i) {
         auto [verb, target] = targets[pick(targets.size())];
-        for (const char* each : {"{id}", "{name}"}) {
+        for (const char* each : {"{id}", "{name}", "{key}"}) {
             if (const std::size_t at = target.find(each); at != std::string::npos) {
                 target.replace(at, std::string_view(each).size(), names[pick(std::size(names))]);
             }

@@ -141,6 +141,13 @@ fits('BatchResult', post('/tasks/batch', [task, {'kind': ''}]))
 fits('Reasons', get('/tasks/' + made['id'] + '/why'))
 fits('Queues', get('/queues'))
 fits('Stats', get('/stats'))
+operation = {'action': 'cancel', 'filter': {'queue': 'default'}, 'dry_run': True, 'limit': 5}
+fits('NewOperation', operation)
+fits('Operation', post('/operations', operation))
+fits('Operations', get('/operations'))
+fits('Keys', get('/queues/default/keys'))
+fits('Key', get('/queues/default/keys/a'))
+fits('Destinations', get('/destinations'))
 fits('StatsHistory', get('/stats/history'))
 print('well', len(names))
 )py";
@@ -148,7 +155,7 @@ print('well', len(names))
 weir::task<> judged(std::string url) {
     need("/usr/lib/python3/dist-packages/jsonschema", "python3-jsonschema");
     const weir::command_result verdict = co_await python(std::string(judge), {url});
-    EXPECT_EQ(verdict.out, "well 30\n") << verdict.err;
+    EXPECT_EQ(verdict.out, "well 42\n") << verdict.err;
 }
 
 }  // namespace

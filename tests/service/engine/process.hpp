@@ -141,6 +141,15 @@ public:
             return real_.limit(queue, limits);
         });
     }
+    task<std::vector<endpoint_record>> disabled_endpoints() override {
+        return pass(store_call::disabled_endpoints, [this] { return real_.disabled_endpoints(); });
+    }
+    task<bool> enable_endpoint(std::string_view kind, std::string_view name) override {
+        return pass(store_call::enable_endpoint,
+                    [this, kind = std::string(kind), name = std::string(name)] {
+                        return real_.enable_endpoint(kind, name);
+                    });
+    }
     task<key_settings> change_key(std::string_view queue, std::string_view key, key_change change,
                                   moment now) override {
         return pass(store_call::change_key,

@@ -136,6 +136,34 @@ WEIR_IO_TEST(HttpDelivery, AnswersOtherThanSuccessAreFailures) {
     co_await receiver.stop();
 }
 
+// An endpoint that is gone is reported by its URL without what belongs to one message.
+WEIR_IO_TEST(HttpDelivery, AGoneEndpointIsReported) {
+    http::status code = http::status::gone;
+    hook_receiver receiver(
+        [&](http::request&, const std::string&) { return http::response::text("sorry", code); });
+    service::http_delivery delivery({}, with_loopback());
+    const auto task = task_with(payload_to(receiver.url() + "?id=1"));
+    for (const bool is_gone : {true, false}) {
+        code = is_gone ? http::status::gone : http::status::not_found;
+        service::job current(task);
+        bool has_failed = false;
+        try {
+            co_await delivery.deliver(current);
+        } catch (const std::runtime_error&) {
+            has_failed = true;
+        }
+        EXPECT_TRUE(has_failed);
+        EXPECT_EQ(current.is_gone(), is_gone);
+    }
+    const service::destination_rule rule = delivery.destinations();
+    const auto endpoint_of = [&](const std::string& url) {
+        return rule.endpoint_of(http::parse_json(payload_to(url)));
+    };
+    EXPECT_EQ(endpoint_of("https://me:secret@Example.com/a?id=1#x"), "https://example.com/a");
+    EXPECT_EQ(endpoint_of("https://example.com"), "https://example.com/");
+    co_await receiver.stop();
+}
+
 // Receivers often take a password from the query; errors are in lists and on the dashboard.
 WEIR_IO_TEST(HttpDelivery, ErrorsShowNoSecrets) {
     int count = 0;

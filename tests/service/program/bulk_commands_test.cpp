@@ -3,6 +3,8 @@
 
 #include "commands.hpp"
 
+#include <atomic>
+
 namespace weir_test {
 namespace {
 
@@ -71,6 +73,35 @@ TEST(BulkCommands, ATerminalShowsTheNumber) {
                     "2 tasks matched, none is changed"));
     EXPECT_TRUE(has(on_terminal(here, {"cancel", "-q", "mail", "-y"}, 80), "2 tasks cancelled"));
     EXPECT_TRUE(has(on_terminal(here, {"cancel", "-q", "mail"}, 80), "0 tasks matched"));
+}
+
+// ^C stops the operation before the command ends.
+TEST(BulkCommands, AnInterruptStopsTheOperation) {
+    const char* const running =
+        R"({"id": "0dpfh2qhm0004", "state": "running", "dry_run": false, "matched": 9,
+            "changed": 5, "skipped": 0, "error": null})";
+    std::atomic<int> asked = 0;
+    std::atomic<int> stopped = 0;
+    const auto interrupt = [&](const std::string& url) {
+        const temporary_folder folder;
+        running_program command(folder,
+                                {WEIR_PROGRAM, "cancel", "--all", "--yes", "--server", url});
+        command.wait_until([&] { return asked > 1; });
+        command.signal(SIGINT);
+        int status = 0;
+        ::waitpid(command.pid(), &status, 0);
+        EXPECT_TRUE(WIFEXITED(status));
+        EXPECT_EQ(WEXITSTATUS(status), 130);
+        EXPECT_TRUE(has(command.err(), "stopped; 5 tasks are changed")) << command.err();
+    };
+    beside_server(
+        [&](weir::http::request& request) -> weir::task<weir::http::response> {
+            asked += request.method() == weir::http::method::get ? 1 : 0;
+            stopped += request.method() == weir::http::method::delete_ ? 1 : 0;
+            co_return weir::http::response::json_text(running);
+        },
+        interrupt);
+    EXPECT_EQ(stopped, 1);
 }
 
 TEST(BulkCommands, APendingTaskIsChanged) {

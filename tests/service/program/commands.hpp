@@ -5,9 +5,13 @@
 #include "support.hpp"
 
 #include <weir/http/json.hpp>
+#include <weir/http/server.hpp>
+#include <weir/io/blocking.hpp>
+#include <weir/io/listener.hpp>
 
 #include <pty.h>
 
+#include <functional>
 #include <sstream>
 
 namespace weir_test {
@@ -49,6 +53,25 @@ inline std::string submit_failing(const serving& here, std::vector<std::string> 
 inline boost::json::value parsed(const program_output& output) {
     EXPECT_EQ(output.code, 0) << output.err;
     return weir::http::parse_json(output.out);
+}
+
+// Calls body(url) while a server on loopback answers so.
+inline void beside_server(
+    std::function<weir::task<weir::http::response>(weir::http::request&)> answer,
+    const std::function<void(const std::string&)>& body) {
+    auto serve_meanwhile = [&]() -> weir::task<> {
+        weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+        const std::string url =
+            "http://127.0.0.1:" + std::to_string(listener.local_address().port());
+        auto respond = [&](weir::http::request& request) { return answer(request); };
+        const weir::handle<> serving_it =
+            weir::spawn(weir::http::serve(std::move(listener), respond));
+        auto call_body = [&] { body(url); };
+        co_await weir::run_blocking(call_body);
+        serving_it.cancel();
+        co_await serving_it.wait();
+    };
+    weir::run(in_time(serve_meanwhile()));
 }
 
 // A request by curl, for what the program has no command for.

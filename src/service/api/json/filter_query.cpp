@@ -160,6 +160,18 @@ name_page read_name_page(std::string_view query) {
     return page;
 }
 
+std::size_t read_page_size(std::string_view query, std::size_t preset) {
+    constexpr std::size_t most = 1000;
+    std::size_t limit = preset;
+    for (const auto& [name, value] : parse_once(query)) {
+        if (name != "limit") {
+            throw_bad_parameter(name.substr(0, 60), "left out: it is unknown; known is: limit");
+        }
+        limit = read_limit(value, most);
+    }
+    return limit;
+}
+
 void write_filter(std::string& query, const task_filter& filter) {
     append(query, "state", filter.state ? to_string(*filter.state) : "");
     append(query, "status", filter.view ? to_string(*filter.view) : "");

@@ -18,10 +18,13 @@ struct name_page {
 // Throws as read_filter() does.
 name_page read_name_page(std::string_view query);
 
+// The parameter 'limit', 1 to 1000, of a list that has no other. Throws as read_filter() does.
+std::size_t read_page_size(std::string_view query, std::size_t preset);
+
 // Throws http::problem (422) for unknown parameters and invalid values.
 task_filter read_filter(std::string_view query, std::size_t max_limit);
-// Sets the member of the filter that a parameter of the query has this name. Throws as read_filter()
-// does, also for cursor and limit, which are not part of a filter of an operation.
+// Sets the member of the filter that the parameter of this name sets. Throws as read_filter() does,
+// also for cursor and limit, which are not part of a filter of an operation.
 void read_condition(task_filter& filter, std::string_view name, std::string_view value);
 // Appends to the query: for the link to the next page.
 void write_filter(std::string& query, const task_filter& filter);

@@ -108,6 +108,31 @@ std::vector<destination_record> memory_destinations::records(std::size_t limit,
     return all;
 }
 
+void memory_destinations::disable(const task_record& task, const settlement& ended, timestamp now) {
+    if (ended.learnt.gone.empty() || disabled_.size() >= max_disabled_endpoints) {
+        return;
+    }
+    const auto [added, is_new] = disabled_.try_emplace({task.kind, ended.learnt.gone});
+    if (is_new) {
+        added->second.kind = task.kind;
+        added->second.name = ended.learnt.gone;
+        added->second.since = now;
+        added->second.reason = ended.error;
+    }
+}
+
+std::vector<endpoint_record> memory_destinations::disabled() const {
+    std::vector<endpoint_record> all;
+    for (const auto& [id, each] : disabled_) {
+        all.push_back(each);
+    }
+    return all;
+}
+
+bool memory_destinations::enable(const std::string& kind, const std::string& endpoint) {
+    return disabled_.erase({kind, endpoint}) > 0;
+}
+
 void memory_destinations::purge(timestamp now) {
     const std::int64_t microseconds = now.time_since_epoch().count();
     std::erase_if(destinations_, [&](const auto& each) {

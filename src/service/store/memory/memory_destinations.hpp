@@ -37,6 +37,10 @@ public:
     std::vector<destination_record> records(std::size_t limit, timestamp now) const;
     void purge(timestamp now);
 
+    void disable(const task_record& task, const settlement& ended, timestamp now);
+    std::vector<endpoint_record> disabled() const;
+    bool enable(const std::string& kind, const std::string& endpoint);
+
 private:
     struct destination {
         destination_state state;
@@ -52,6 +56,7 @@ private:
 
     std::map<std::string, destination_limits> limits_;
     std::map<name, destination> destinations_;
+    std::map<name, endpoint_record> disabled_;
 };
 
 }  // namespace weir::service::detail

@@ -4,6 +4,7 @@
 // a turn of the loop later, so that a stop may come before the change, or between the change and
 // its answer.
 
+#include "service/store/memory/memory_nodes.hpp"
 #include "service/store/memory/memory_queues.hpp"
 #include "service/store/memory/memory_schedules.hpp"
 #include "service/store/memory/memory_tasks.hpp"
@@ -32,6 +33,7 @@ void settle_task(detail::memory_tasks& in, detail::memory_queues& queues, detail
         task.record.error = ended.error;
     }
     queues.destinations().ended(task.record, ended.learnt, now.steady);
+    queues.destinations().disable(task.record, ended, now.at);
     in.change(task, now, ended.error, [&](task_record& record) {
         record.failures = ended.failures;
         record.held_by = ended.held_by;
@@ -65,13 +67,10 @@ struct memory_store::tables {
     explicit tables(std::size_t max_queues) : queues(max_queues), tasks(queues) {}
 
     void purge_nodes(std::chrono::seconds age, timestamp now);
-    // That of another node of its host with a lease; its own if there is none.
-    std::chrono::microseconds clock_offset(const node_record& node, timestamp now) const;
 
     detail::memory_queues queues;
     detail::memory_tasks tasks;
-    std::map<std::string, node_record> nodes;  // expires_at is min() once the lease has ended
-    std::map<std::string, timestamp> gone_since;
+    detail::memory_nodes nodes;
     detail::memory_schedules schedules{tasks};
     std::vector<std::string> changed_queues;  // by the current operation
 };
@@ -153,8 +152,7 @@ task<claimed> memory_store::claim(claim_request request) {
     return perform(store_call::claim, [node = std::string(request.node), now = request.now,
                                        limit = request.limit](tables& in) {
         claimed result;
-        const auto lease = in.nodes.find(node);
-        if (lease == in.nodes.end() || lease->second.expires_at <= now.steady) {
+        if (!in.nodes.has_lease(node, now.steady)) {
             return result;
         }
         in.queues.wake(now);
@@ -225,27 +223,11 @@ task<> memory_store::note_progress(std::string_view node, std::vector<progress_n
 
 // ---- nodes
 
-// A node whose lease has ended stays known, so that it cannot return under the same name: its tasks
-// belong to other nodes.
 task<heartbeat_answer> memory_store::heartbeat(node_record node, moment now) {
     return perform(store_call::heartbeat, [node = std::move(node), now](tables& in) {
-        heartbeat_answer answer;
-        const std::chrono::microseconds offset = in.clock_offset(node, now.steady);
-        const auto [found, is_new] = in.nodes.try_emplace(node.id, node);
-        if (is_new) {
-            found->second.expires_at += offset - node.clock_offset;
-            found->second.clock_offset = offset;
-        }
-        const node_record& known = found->second;
-        answer.clock_offset = known.clock_offset;
-        const bool is_same =
-            known.host == node.host && known.pid == node.pid && known.started_at == node.started_at;
-        answer.is_alive = is_new || (is_same && known.expires_at > now.steady);
+        heartbeat_answer answer = in.nodes.beat(node, now.steady);
         if (!answer.is_alive) {
             return answer;
-        }
-        if (!is_new) {
-            found->second.expires_at = std::max(known.expires_at, node.expires_at);
         }
         for (const auto& [id, each] : in.tasks.all()) {
             const task_record& record = each.record;
@@ -259,24 +241,12 @@ task<heartbeat_answer> memory_store::heartbeat(node_record node, moment now) {
 }
 
 task<std::vector<node_record>> memory_store::nodes() {
-    return perform(store_call::nodes, [](tables& in) {
-        std::vector<node_record> all;
-        for (const auto& [id, each] : in.nodes) {
-            if (each.expires_at != timestamp::min()) {
-                all.push_back(each);
-            }
-        }
-        return all;
-    });
+    return perform(store_call::nodes, [](tables& in) { return in.nodes.with_lease(); });
 }
 
 task<> memory_store::retire(std::string_view node) {
-    return perform(store_call::retire, [node = std::string(node)](tables& in) {
-        const auto found = in.nodes.find(node);
-        if (found != in.nodes.end()) {
-            found->second.expires_at = timestamp::min();
-        }
-    });
+    return perform(store_call::retire,
+                   [node = std::string(node)](tables& in) { in.nodes.retire(node); });
 }
 
 task<rescue_result> memory_store::rescue(moment now, std::uint32_t max_crashes) {
@@ -284,9 +254,8 @@ task<rescue_result> memory_store::rescue(moment now, std::uint32_t max_crashes) 
         rescue_result result;
         for (auto& [id, each] : in.tasks.all()) {
             const task_record& record = each.record;
-            const auto node = in.nodes.find(record.node);
             if (record.state != task_state::running ||
-                (node != in.nodes.end() && node->second.expires_at > now.steady)) {
+                in.nodes.has_lease(record.node, now.steady)) {
                 continue;
             }
             in.tasks.add_attempt(each, attempt_end::crashed, detail::crash_error, now.at);
@@ -309,11 +278,7 @@ task<rescue_result> memory_store::rescue(moment now, std::uint32_t max_crashes) 
                 }
             });
         }
-        for (auto& [id, node] : in.nodes) {
-            if (node.expires_at <= now.steady) {
-                node.expires_at = timestamp::min();
-            }
-        }
+        in.nodes.end_expired(now.steady);
         return result;
     });
 }
@@ -465,6 +430,18 @@ task<std::vector<destination_record>> memory_store::destinations(std::size_t lim
     });
 }
 
+task<std::vector<endpoint_record>> memory_store::disabled_endpoints() {
+    return perform(store_call::disabled_endpoints,
+                   [](tables& in) { return in.queues.destinations().disabled(); });
+}
+
+task<bool> memory_store::enable_endpoint(std::string_view kind, std::string_view name) {
+    return perform(store_call::enable_endpoint,
+                   [kind = std::string(kind), name = std::string(name)](tables& in) {
+                       return in.queues.destinations().enable(kind, name);
+                   });
+}
+
 task<queue_removal> memory_store::remove_queue(std::string_view queue, bool with_pending) {
     return perform(store_call::remove_queue,
                    [queue = std::string(queue), with_pending](tables& in) {
@@ -537,17 +514,6 @@ task<std::size_t> memory_store::purge(retention kept, moment now) {
     });
 }
 
-std::chrono::microseconds memory_store::tables::clock_offset(const node_record& node,
-                                                             timestamp now) const {
-    for (const auto& [id, each] : nodes) {
-        if (each.host == node.host && each.expires_at != timestamp::min() &&
-            each.expires_at - each.clock_offset > now - node.clock_offset) {
-            return each.clock_offset;
-        }
-    }
-    return node.clock_offset;
-}
-
 void memory_store::tables::purge_nodes(std::chrono::seconds age, timestamp now) {
     std::set<std::string> busy;
     for (const auto& [id, each] : tasks.all()) {
@@ -555,12 +521,7 @@ void memory_store::tables::purge_nodes(std::chrono::seconds age, timestamp now) 
             busy.insert(each.record.node);
         }
     }
-    std::erase_if(nodes, [&](const auto& each) {
-        const bool is_gone =
-            each.second.expires_at == timestamp::min() && !busy.contains(each.first);
-        return is_gone && gone_since.try_emplace(each.first, now).first->second <= now - age;
-    });
-    std::erase_if(gone_since, [&](const auto& each) { return !nodes.contains(each.first); });
+    nodes.purge(busy, age, now);
 }
 
 task<> memory_store::probe(moment) {

@@ -52,6 +52,23 @@ std::chrono::microseconds clock_offset(sqlite::session& session, const node_reco
 
 }  // namespace
 
+std::vector<node_record> read_nodes(sqlite::session& session) {
+    const sqlite::rows found = session.query(
+        "SELECT id, host, pid, started_at, expires_at, coalesce(clock_offset, 0) FROM nodes "
+        "INDEXED BY nodes_here WHERE is_gone = 0 AND expires_at > 0 ORDER BY number");
+    std::vector<node_record> nodes;
+    for (const sqlite::row each : found) {
+        node_record& node = nodes.emplace_back();
+        node.id = each.get<std::string>(0);
+        node.host = each.get<std::string>(1);
+        node.pid = each.get<std::int64_t>(2);
+        node.started_at = time_of(each.get<std::int64_t>(3));
+        node.expires_at = time_of(each.get<std::int64_t>(4));
+        node.clock_offset = std::chrono::microseconds(each.get<std::int64_t>(5));
+    }
+    return nodes;
+}
+
 heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, timestamp now) {
     heartbeat_answer answer;
     const sqlite::rows found = session.query(

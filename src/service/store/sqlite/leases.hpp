@@ -23,6 +23,9 @@ std::optional<std::int64_t> node_number(sqlite::session& session, std::string_vi
 // Rows of id and run.
 std::vector<run_key> read_runs(const sqlite::rows& found);
 
+// The nodes that have a lease, or had one that has passed and not ended yet.
+std::vector<node_record> read_nodes(sqlite::session& session);
+
 // Registers the node, or renews its lease if that is still valid. `now` is on the steady clock. A
 // new node joins the steady clock of the other nodes of its host.
 heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, timestamp now);

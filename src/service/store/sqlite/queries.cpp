@@ -330,6 +330,20 @@ std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now) {
     return reasons;
 }
 
+std::vector<endpoint_record> list_disabled_endpoints(sqlite::session& session) {
+    std::vector<endpoint_record> all;
+    const sqlite::rows found = session.query(
+        "SELECT kind, name, since, reason FROM disabled_endpoints ORDER BY kind, name");
+    for (const sqlite::row each : found) {
+        endpoint_record& added = all.emplace_back();
+        added.kind = each.get<std::string>(0);
+        added.name = each.get<std::string>(1);
+        added.since = time_of(each.get<std::int64_t>(2));
+        added.reason = each.get<std::string>(3);
+    }
+    return all;
+}
+
 // The slowed first, by the time at which they are free, then the full ones: by indexes, so that the
 // cost does not depend on how many there are.
 std::vector<destination_record> list_destinations(sqlite::session& session, std::size_t limit,

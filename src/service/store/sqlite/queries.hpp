@@ -30,6 +30,7 @@ failed_tasks search_failed(sqlite::session& session, const task_filter& filter, 
                            timestamp now);
 // Why the task does not run now; empty if it does not exist.
 std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now);
+std::vector<endpoint_record> list_disabled_endpoints(sqlite::session& session);
 // First those that hold tasks back.
 std::vector<destination_record> list_destinations(sqlite::session& session, std::size_t limit,
                                                   timestamp now);

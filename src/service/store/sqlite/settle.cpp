@@ -27,6 +27,13 @@ bool settlement_writer::write(const settlement& ended) {
     if (before.branch != nullptr) {
         books_.destination(before.branch->destination).gate().ended(ended.learnt, now_.steady);
     }
+    if (!ended.learnt.gone.empty()) {
+        session_.execute(
+            "INSERT OR IGNORE INTO disabled_endpoints(kind, name, since, reason) SELECT ?, ?, ?, ? "
+            "WHERE (SELECT count(*) FROM disabled_endpoints) < ?",
+            row.get<std::string_view>(6), ended.learnt.gone, number_of(now_.at), ended.error,
+            max_disabled_endpoints);
+    }
     const bool is_assigned =
         before.branch == nullptr && state == task_state::pending && !ended.destination.empty();
     const task_place place =

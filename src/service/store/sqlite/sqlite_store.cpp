@@ -130,23 +130,7 @@ public:
             });
     }
     task<std::vector<node_record>> nodes() override {
-        return read([](sqlite::session& session) {
-            const sqlite::rows found = session.query(
-                "SELECT id, host, pid, started_at, expires_at, coalesce(clock_offset, 0) FROM "
-                "nodes "
-                "INDEXED BY nodes_here WHERE is_gone = 0 AND expires_at > 0 ORDER BY number");
-            std::vector<node_record> nodes;
-            for (const sqlite::row each : found) {
-                node_record& node = nodes.emplace_back();
-                node.id = each.get<std::string>(0);
-                node.host = each.get<std::string>(1);
-                node.pid = each.get<std::int64_t>(2);
-                node.started_at = time_of(each.get<std::int64_t>(3));
-                node.expires_at = time_of(each.get<std::int64_t>(4));
-                node.clock_offset = std::chrono::microseconds(each.get<std::int64_t>(5));
-            }
-            return nodes;
-        });
+        return read([](sqlite::session& session) { return read_nodes(session); });
     }
     task<> retire(std::string_view node) override {
         return change({}, [node = std::string(node)](sqlite::session& session, event_list&) {
@@ -373,6 +357,19 @@ public:
     task<std::vector<destination_record>> destinations(std::size_t limit, timestamp now) override {
         return read([limit, now](sqlite::session& session) {
             return list_destinations(session, limit, now);
+        });
+    }
+
+    task<std::vector<endpoint_record>> disabled_endpoints() override {
+        return read([](sqlite::session& session) { return list_disabled_endpoints(session); });
+    }
+    task<bool> enable_endpoint(std::string_view kind, std::string_view name) override {
+        return change({}, [kind = std::string(kind), name = std::string(name)](
+                              sqlite::session& session, event_list&) {
+            return session
+                       .execute("DELETE FROM disabled_endpoints WHERE kind = ? AND name = ?", kind,
+                                name)
+                       .rows > 0;
         });
     }
 

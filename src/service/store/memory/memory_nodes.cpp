@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// A node whose lease has ended stays known, so that it cannot return under the same name: its tasks
+// belong to other nodes.
+
+#include "service/store/memory/memory_nodes.hpp"
+
+#include <algorithm>
+
+namespace weir::service::detail {
+
+heartbeat_answer memory_nodes::beat(const node_record& node, timestamp now) {
+    heartbeat_answer answer;
+    const std::chrono::microseconds offset = clock_offset(node, now);
+    const auto [found, is_new] = nodes_.try_emplace(node.id, node);
+    if (is_new) {
+        found->second.expires_at += offset - node.clock_offset;
+        found->second.clock_offset = offset;
+    }
+    const node_record& known = found->second;
+    answer.clock_offset = known.clock_offset;
+    const bool is_same =
+        known.host == node.host && known.pid == node.pid && known.started_at == node.started_at;
+    answer.is_alive = is_new || (is_same && known.expires_at > now);
+    if (answer.is_alive && !is_new) {
+        found->second.expires_at = std::max(known.expires_at, node.expires_at);
+    }
+    return answer;
+}
+
+bool memory_nodes::has_lease(const std::string& node, timestamp now) const {
+    const auto found = nodes_.find(node);
+    return found != nodes_.end() && found->second.expires_at > now;
+}
+
+std::vector<node_record> memory_nodes::with_lease() const {
+    std::vector<node_record> all;
+    for (const auto& [id, each] : nodes_) {
+        if (each.expires_at != timestamp::min()) {
+            all.push_back(each);
+        }
+    }
+    return all;
+}
+
+void memory_nodes::retire(const std::string& node) {
+    const auto found = nodes_.find(node);
+    if (found != nodes_.end()) {
+        found->second.expires_at = timestamp::min();
+    }
+}
+
+void memory_nodes::end_expired(timestamp now) {
+    for (auto& [id, node] : nodes_) {
+        if (node.expires_at <= now) {
+            node.expires_at = timestamp::min();
+        }
+    }
+}
+
+std::chrono::microseconds memory_nodes::clock_offset(const node_record& node, timestamp now) const {
+    for (const auto& [id, each] : nodes_) {
+        if (each.host == node.host && each.expires_at != timestamp::min() &&
+            each.expires_at - each.clock_offset > now - node.clock_offset) {
+            return each.clock_offset;
+        }
+    }
+    return node.clock_offset;
+}
+
+void memory_nodes::purge(const std::set<std::string>& busy, std::chrono::seconds age,
+                         timestamp now) {
+    std::erase_if(nodes_, [&](const auto& each) {
+        const bool is_gone =
+            each.second.expires_at == timestamp::min() && !busy.contains(each.first);
+        return is_gone && gone_since_.try_emplace(each.first, now).first->second <= now - age;
+    });
+    std::erase_if(gone_since_, [&](const auto& each) { return !nodes_.contains(each.first); });
+}
+
+}  // namespace weir::service::detail
