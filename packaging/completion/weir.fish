@@ -126,6 +126,7 @@ complete -c weir -n $submit -l attempts -x -d 'Maximum number of attempts'
 complete -c weir -n $submit -l key -x -d 'Idempotency key'
 complete -c weir -n $submit -l unique-key -x -d 'Key of one pending or running task'
 complete -c weir -n $submit -l flow-key -x -d 'Tasks with the same key share limits'
+complete -c weir -n $submit -l secret -x -d 'Member of the payload that is never shown'
 complete -c weir -n $submit -s t -l tag -x -d 'Tag to find it by'
 complete -c weir -n $submit -s W -l wait -d 'Wait for its end and show it'
 

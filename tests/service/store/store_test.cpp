@@ -20,6 +20,7 @@ WEIR_STORE_TEST(Store, ATaskComesBackAsItWasAskedFor) {
     original.timeout = 1234ms;
     original.idempotency_key = "once";
     original.tags = {"a \"b\"", "ü", "c"};
+    original.secret = {"password", "card.\"number\""};
     original.flow_key = "customer 7";
     const submit_result submitted = co_await at.submit(original);
     WEIR_ASSERT_TRUE(submitted.what == verdict::made);
@@ -40,6 +41,7 @@ WEIR_STORE_TEST(Store, ATaskComesBackAsItWasAskedFor) {
     EXPECT_EQ(read.timeout, original.timeout);
     EXPECT_EQ(read.idempotency_key, original.idempotency_key);
     EXPECT_EQ(read.tags, original.tags);
+    EXPECT_EQ(read.secret, original.secret);
     EXPECT_EQ(read.flow_key, original.flow_key);
     EXPECT_EQ(read.state, task_state::pending);
     EXPECT_EQ(read.created_at, at.now);

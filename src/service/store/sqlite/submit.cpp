@@ -118,6 +118,9 @@ submit_result submitter::add(const new_task& task) {
                          task.unique_key, null_if(static_cast<int>(task.unique_for), 0), id);
         hold_key(session_, task.unique_key, id);
     }
+    if (!task.secret.empty()) {
+        session_.execute("UPDATE tasks SET secret = ? WHERE id = ?", write_tags(task.secret), id);
+    }
     for (const std::string& each : task.tags) {
         session_.execute("INSERT OR IGNORE INTO tags(tag, task) VALUES (?, ?)", each, id);
     }

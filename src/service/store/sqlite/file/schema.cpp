@@ -204,6 +204,9 @@ ALTER TABLE tasks ADD COLUMN unique_key TEXT;
 ALTER TABLE tasks ADD COLUMN unique_for INTEGER;  -- null: until it has ended; 1: until it starts
 -- The last task with each key. Whether it still holds the key follows from its state.
 CREATE TABLE unique_keys(key TEXT PRIMARY KEY, task INTEGER NOT NULL) WITHOUT ROWID;
+)sql",
+    R"sql(
+ALTER TABLE tasks ADD COLUMN secret TEXT;         -- JSON: members of the payload not to be shown
 )sql"};
 
 std::int64_t pragma(sqlite::session& session, const char* name) {
