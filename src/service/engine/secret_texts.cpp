@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 namespace weir::service::detail {
 
@@ -30,6 +31,14 @@ constexpr std::size_t max_depth = 64;
 
 bj::value parsed(std::string_view json) {
     return http::parse_json(json, {.max_depth = max_depth});
+}
+
+std::optional<bj::value> try_parse(std::string_view json) {
+    try {
+        return parsed(json);
+    } catch (const http::problem&) {
+        return std::nullopt;
+    }
 }
 
 // Calls `visit` with each value at the path.
@@ -84,11 +93,14 @@ void replace_all(std::string& in, std::string_view what) {
 }  // namespace
 
 std::string shown_payload(const new_task& task) {
-    bj::value payload = parsed(task.payload);
-    for (const std::string& path : task.secret) {
-        visit_members(payload, path, [](bj::value& value) { value = mask; });
+    std::optional<bj::value> payload = try_parse(task.payload);
+    if (!payload) {
+        return http::to_json(bj::value(mask));
     }
-    return http::to_json(payload);
+    for (const std::string& path : task.secret) {
+        visit_members(*payload, path, [](bj::value& value) { value = mask; });
+    }
+    return http::to_json(*payload);
 }
 
 void check_secret(const new_task& task) {
@@ -114,10 +126,14 @@ void check_secret(const new_task& task) {
 }
 
 secret_texts::secret_texts(const new_task& task) {
-    bj::value payload = parsed(task.payload);
+    std::optional<bj::value> payload = try_parse(task.payload);
+    if (!payload) {
+        hides_all_ = true;
+        return;
+    }
     std::vector<std::string> plain;
     for (const std::string& path : task.secret) {
-        visit_members(payload, path, [&](bj::value& value) { collect(value, plain, numbers_); });
+        visit_members(*payload, path, [&](bj::value& value) { collect(value, plain, numbers_); });
     }
     for (const std::string& each : plain) {
         if (each.size() >= min_hidden) {
@@ -136,6 +152,9 @@ secret_texts::secret_texts(const new_task& task) {
 
 // Handlers cut long texts: a part of a value at the end is hidden as well.
 std::string secret_texts::without(std::string_view text) const {
+    if (hides_all_) {
+        return std::string(mask);
+    }
     std::string kept(text);
     for (const std::string& each : values_) {
         replace_all(kept, each);
@@ -153,10 +172,8 @@ std::string secret_texts::without(std::string_view text) const {
 }
 
 std::string secret_texts::without_in_json(std::string json) const {
-    bj::value value;
-    try {
-        value = parsed(json);
-    } catch (const http::problem&) {
+    std::optional<bj::value> value = try_parse(json);
+    if (hides_all_ || !value) {
         return http::to_json(bj::value(without(json)));  // too deep to look into
     }
     bool is_changed = false;
@@ -185,8 +202,8 @@ std::string secret_texts::without_in_json(std::string json) const {
             each = mask;
         }
     };
-    hide(value);
-    return is_changed ? http::to_json(value) : json;
+    hide(*value);
+    return is_changed ? http::to_json(*value) : json;
 }
 
 std::string hidden_in(const new_task& task, std::string_view text) {

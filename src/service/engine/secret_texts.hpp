@@ -15,7 +15,7 @@
 
 namespace weir::service::detail {
 
-// The payload with '***' for its secret members.
+// The payload with '***' for its secret members; all of it is hidden if it cannot be parsed.
 std::string shown_payload(const new_task& task);
 
 // Throws invalid_value if there are too many paths, or one is not in the payload: a misspelt one
@@ -35,6 +35,7 @@ public:
 private:
     std::vector<std::string> values_;   // longest first
     std::vector<std::string> numbers_;  // as JSON
+    bool hides_all_ = false;            // the payload cannot be parsed
 };
 
 // The texts of a run of this task, as they may be stored.

@@ -31,7 +31,6 @@ TEST(SecretTexts, AreStarsInTheShownPayload) {
          R"({"card":{"number":"***","name":"A"},"x":"***"})"},
         {task_with(R"([{"key": "a"}, {"other": 1}, [{"key": {"deep": "b"}}]])", {"key"}),
          R"([{"key":"***"},{"other":1},[{"key":"***"}]])"},
-        {task_with(R"({"a": "one", "a": "two"})", {"a"}), R"({"a":"***"})"},
         {task_with(R"({"ü": "one"})", {"ü"}), R"({"ü":"***"})"},
         {task_with(R"({"a": null})", {"a"}), R"({"a":"***"})"}};
     for (const auto& [task, expected] : all) {
@@ -52,6 +51,12 @@ TEST(SecretTexts, APathThatHidesNothingIsRefused) {
         }
     }
     EXPECT_THROW(check(task_with("5", {"a"})), invalid_value);
+    // A payload that cannot be looked into is hidden as a whole.
+    const new_task twice = task_with(R"({"a": "one", "a": "two"})", {"a"});
+    EXPECT_THROW(check(twice), invalid_value);
+    EXPECT_EQ(detail::shown_payload(twice), R"("***")");
+    EXPECT_EQ(detail::hidden_in(twice, "it is one"), "***");
+    EXPECT_EQ(detail::hidden_in_json(twice, R"({"b": "one"})"), R"("***")");
     EXPECT_THROW(check(task_with(R"({"a": 1})", std::vector<std::string>(21, "a"))), invalid_value);
 }
 
