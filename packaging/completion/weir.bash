@@ -16,7 +16,7 @@ _weir_options() {
             --header-file --user-agent --contact --allow-address --progress --fail-on \
             --require-complete --accept-changes --dry-run ;;
         submit) echo --help --config --server --token-file --ca-file --queue --priority --delay --timeout \
-            --attempts --key --unique-key --flow-key --tag --on-success --on-failure --wait ;;
+            --attempts --key --unique-key --flow-key --secret --tag --on-success --on-failure --wait ;;
         status) echo --help --config --server --token-file --ca-file --json ;;
         watch) echo --help --config --server --token-file --ca-file --queue --plain ;;
         list) echo --help --config --server --token-file --ca-file --queue --state --status --kind --tag \

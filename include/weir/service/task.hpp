@@ -94,6 +94,10 @@ struct new_task {
     std::string unique_key;
     unique_while unique_for = unique_while::pending_or_running;
     std::vector<std::string> tags;
+    // Members of the payload that are never shown, such as 'password' or 'card.number': the API has
+    // '***' in place of them, and result, error and progress are stored without their values.
+    // Handlers get them, and the store keeps them.
+    std::vector<std::string> secret;
     // Tasks with the same key share its limits, and keys take turns: see queue_limits.
     std::string flow_key;
     // Delivered when the task has completed; when it has failed for good or was cancelled.

@@ -37,6 +37,7 @@ struct submit_settings {
     std::string unique_key;
     std::string flow_key;
     std::vector<std::string> tags;
+    std::vector<std::string> secret;
     std::optional<int> priority;
     std::optional<double> delay;
     std::optional<double> timeout;

@@ -45,6 +45,9 @@ std::string request_of(const submit_settings& settings) {
     add_number("delay", settings.delay);
     add_number("timeout", settings.timeout);
     add_number("max_attempts", settings.attempts);
+    if (!settings.secret.empty()) {
+        request["secret"] = json::array(settings.secret.begin(), settings.secret.end());
+    }
     if (!settings.tags.empty()) {
         json::array tags;
         for (const std::string& tag : settings.tags) {
@@ -163,6 +166,9 @@ void add_options(options& to, submit_settings& settings) {
         {"--unique-key", "KEY", "No second task while one with this key is pending or running", ""},
         settings.unique_key);
     to.text({"--flow-key", "KEY", "Tasks with the same key share limits", ""}, settings.flow_key);
+    to.texts(
+        {"--secret", "MEMBER", "Member of the payload that is never shown; can be repeated", ""},
+        settings.secret);
     to.texts({"-t,--tag", "TAG", "Tag to find it by; can be repeated", ""}, settings.tags);
     to.text({"--on-success", "URL", "Gets a request when the task has completed", ""},
             settings.on_success);

@@ -5,6 +5,7 @@
 
 #include "service/engine/progress_writer.hpp"
 
+#include "service/engine/secret_texts.hpp"
 #include "service/store/store_texts.hpp"
 
 namespace weir::service::detail {
@@ -17,8 +18,10 @@ constexpr clock::duration pause_between_writes = 100ms;
 
 void run_progress::progressed(double fraction, std::string_view message) {
     fraction_ = fraction;
-    message_ =
-        message.substr(0, max_message_bytes + 1);  // one more: storable_text() marks it as cut
+    // One byte more than is stored: storable_text() marks it as cut.
+    message_ = task_ == nullptr || task_->secret.empty()
+                   ? std::string(message.substr(0, max_message_bytes + 1))
+                   : hidden_in(*task_, message).substr(0, max_message_bytes + 1);
     writer_->add(*this);
 }
 

@@ -20,8 +20,11 @@ class progress_writer;
 // The progress of one run. Its owner withdraws it before it goes or is used for another run.
 class run_progress final : public progress_listener {
 public:
-    void begin(progress_writer& writer, run_key key, const lease& owner) noexcept {
+    // Secrets of the task are removed from messages; it must outlive the run. Null: it has none.
+    void begin(progress_writer& writer, run_key key, const lease& owner,
+               const task_record* task = nullptr) noexcept {
         writer_ = &writer;
+        task_ = task;
         key_ = key;
         lease_ = &owner;
     }
@@ -31,6 +34,7 @@ private:
     friend class progress_writer;
 
     progress_writer* writer_ = nullptr;
+    const task_record* task_ = nullptr;
     run_key key_;
     const lease* lease_ = nullptr;
     double fraction_ = 0;

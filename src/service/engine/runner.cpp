@@ -147,7 +147,7 @@ std::optional<runner::refusal> runner::start(task_record& claimed, const lease& 
     next.record = std::move(claimed);
     next.handle = handle;
     next.owner = &owner;
-    next.progress.begin(progress_, next.key(), owner);
+    next.progress.begin(progress_, next.key(), owner, &next.record);
     next.series = &series;
     next.started_at = weir::now();
     next.deadline = weir::detail::after(next.started_at, next.record.timeout > 0ms

@@ -6,6 +6,7 @@
 
 #include "service/engine/settlement_builder.hpp"
 
+#include "service/engine/secret_texts.hpp"
 #include "service/store/store_texts.hpp"
 
 #include <weir/error.hpp>
@@ -27,6 +28,12 @@ settlement settlement_of(const task_record& task) {
     result.failures = task.failures;
     return result;
 }
+
+// What a handler says of its run, without the secrets of its task.
+std::string run_text(const task_record& task, std::string_view text) {
+    return task.secret.empty() ? storable_text(text, max_error_bytes)
+                               : storable_text(hidden_in(task, text), max_error_bytes);
+}
 }  // namespace
 
 settlement settlement_builder::completed(const task_record& task, const boost::json::value& value) {
@@ -35,7 +42,7 @@ settlement settlement_builder::completed(const task_record& task, const boost::j
 
 settlement settlement_builder::completed_text(const task_record& task, std::string json) {
     settlement result = settlement_of(task);
-    result.result = std::move(json);
+    result.result = hidden_in_json(task, std::move(json));
     if (result.result.size() > max_result_bytes_) {
         return failed(task, attempt_end::failed,
                       "the result has " + std::to_string(result.result.size()) +
@@ -53,7 +60,7 @@ settlement settlement_builder::stopped(const task_record& task, stop_cause cause
         case stop_cause::cancelled:
             result.state = task_state::cancelled;
             result.attempt = attempt_end::cancelled;
-            result.error = storable_text(error, max_error_bytes);
+            result.error = run_text(task, error);
             break;
         case stop_cause::given_back:
         case stop_cause::lease_lost:
@@ -106,7 +113,7 @@ settlement settlement_builder::failed_for_good(const task_record& task, attempt_
     settlement result = settlement_of(task);
     result.state = task_state::failed;
     result.attempt = end;
-    result.error = storable_text(error, max_error_bytes);
+    result.error = run_text(task, error);
     result.failures = task.failures + 1;
     return result;
 }
@@ -126,7 +133,7 @@ settlement settlement_builder::postponed_by(const task_record& task,
                                             const postponed& request) const {
     settlement result = settlement_of(task);
     result.state = task_state::pending;
-    result.held_by = storable_text(request.what(), max_error_bytes);
+    result.held_by = run_text(task, request.what());
     result.due_at = time_.steady() + std::clamp(request.by(), 0ms, max_retry_delay);
     return result;
 }

@@ -4,6 +4,7 @@
 
 #include "base/option_checks.hpp"
 #include "base/quoted.hpp"
+#include "service/engine/secret_texts.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -143,7 +144,13 @@ void check(const new_task& task) {
                  "timeout");
     check_callback("on_success", task.on_success);
     check_callback("on_failure", task.on_failure);
-    check_json("payload", task.payload);
+    try {
+        static_cast<void>(http::parse_json(task.payload));
+    } catch (const http::problem& error) {
+        throw_bad_member("payload", task.secret.empty() ? task.payload : "***",
+                         std::string("it must be JSON: ") + error.what());
+    }
+    detail::check_secret(task);
 }
 
 void check(const queue_limits& limits) {

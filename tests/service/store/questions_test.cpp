@@ -180,6 +180,7 @@ WEIR_STORE_TEST(StoreQuestions, SlotsAreLeftOnceAndOnlyWithTheirTask) {
     definition.task.queue = "reports";
     definition.task.priority = 3;
     definition.task.tags = {"night"};
+    definition.task.secret = {"key"};
     definition.task.retry.max_attempts = 2;
     definition.task.timeout = 7s;
     definition.task.flow_key = "k";
@@ -199,6 +200,7 @@ WEIR_STORE_TEST(StoreQuestions, SlotsAreLeftOnceAndOnlyWithTheirTask) {
     EXPECT_EQ(all[0].task.queue, "reports");
     EXPECT_EQ(all[0].task.priority, 3);
     EXPECT_EQ(all[0].task.tags, definition.task.tags);
+    EXPECT_EQ(all[0].task.secret, definition.task.secret);
     EXPECT_EQ(all[0].task.retry, definition.task.retry);
     EXPECT_EQ(all[0].task.timeout, 7s);
     EXPECT_EQ(all[0].task.flow_key, "k");

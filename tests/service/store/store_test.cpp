@@ -20,6 +20,7 @@ WEIR_STORE_TEST(Store, ATaskComesBackAsItWasAskedFor) {
     original.timeout = 1234ms;
     original.idempotency_key = "once";
     original.tags = {"a \"b\"", "ü", "c"};
+    original.secret = {"password", "card.\"number\""};
     original.flow_key = "customer 7";
     original.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     original.tracestate = "vendor=1";
@@ -42,6 +43,7 @@ WEIR_STORE_TEST(Store, ATaskComesBackAsItWasAskedFor) {
     EXPECT_EQ(read.timeout, original.timeout);
     EXPECT_EQ(read.idempotency_key, original.idempotency_key);
     EXPECT_EQ(read.tags, original.tags);
+    EXPECT_EQ(read.secret, original.secret);
     EXPECT_EQ(read.flow_key, original.flow_key);
     EXPECT_EQ(read.traceparent, original.traceparent);
     EXPECT_EQ(read.tracestate, original.tracestate);

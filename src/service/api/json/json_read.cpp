@@ -194,22 +194,23 @@ void read_payload(new_task& task, std::string_view raw) {
     }
 }
 
-void read_tags(new_task& task, const bj::value& body) {
-    const bj::value* const member = body.as_object().if_contains("tags");
+// A list of texts, each once.
+void read_texts(std::vector<std::string>& into, const bj::value& body, std::string_view name) {
+    const bj::value* const member = body.as_object().if_contains(name);
     if (member == nullptr || member->is_null()) {
         return;
     }
     if (!member->is_array()) {
-        throw_bad_member_value("tags", "an array of texts");
+        throw_bad_member_value(name, "an array of texts");
     }
     for (const bj::value& each : member->get_array()) {
         if (!each.is_string()) {
-            throw_bad_member_value("tags", "an array of texts");
+            throw_bad_member_value(name, "an array of texts");
         }
         const bj::string& text = each.get_string();
-        std::string tag(text.data(), text.size());
-        if (std::find(task.tags.begin(), task.tags.end(), tag) == task.tags.end()) {
-            task.tags.push_back(std::move(tag));
+        std::string found(text.data(), text.size());
+        if (std::find(into.begin(), into.end(), found) == into.end()) {
+            into.push_back(std::move(found));
         }
     }
 }
@@ -276,10 +277,11 @@ std::string_view text_of(const bj::value& value) {
 }  // namespace
 
 new_task read_new_task(const bj::value& body, std::string_view raw, timestamp now) {
-    constexpr std::array<std::string_view, 18> known = {
-        "kind",         "payload",    "queue",      "priority",        "delay",       "run_at",
-        "max_attempts", "backoff",    "timeout",    "idempotency_key", "tags",        "flow_key",
-        "unique_key",   "unique_for", "on_success", "on_failure",      "traceparent", "tracestate"};
+    constexpr std::array<std::string_view, 19> known = {
+        "kind",       "payload",      "queue",      "priority",   "delay",
+        "run_at",     "max_attempts", "backoff",    "timeout",    "idempotency_key",
+        "tags",       "flow_key",     "unique_key", "unique_for", "on_success",
+        "on_failure", "traceparent",  "tracestate", "secret"};
     expect_members(body, known);
     new_task task;
     task.kind = read_text(body, "kind");
@@ -299,7 +301,8 @@ new_task read_new_task(const bj::value& body, std::string_view raw, timestamp no
     read_into(task.idempotency_key, body, "idempotency_key");
     read_into(task.unique_key, body, "unique_key");
     read_unique_for(task, body);
-    read_tags(task, body);
+    read_texts(task.tags, body, "tags");
+    read_texts(task.secret, body, "secret");
     read_into(task.flow_key, body, "flow_key");
     read_callback(task.on_success, body, raw, "on_success");
     read_callback(task.on_failure, body, raw, "on_failure");

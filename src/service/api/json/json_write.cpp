@@ -3,6 +3,8 @@
 
 #include "service/api/json/json_write.hpp"
 
+#include "service/engine/secret_texts.hpp"
+
 #include <weir/error.hpp>
 #include <weir/service/cron.hpp>
 
@@ -31,6 +33,11 @@ void write_settings(json_writer& json, const new_task& task) {
     json.key("tags").begin_array();
     for (const std::string& tag : task.tags) {
         json.text(tag);
+    }
+    json.end_array();
+    json.key("secret").begin_array();
+    for (const std::string& path : task.secret) {
+        json.text(path);
     }
     json.end_array();
     json.member_or_null("flow_key", task.flow_key);
@@ -66,6 +73,14 @@ std::vector<timestamp> next_slots(const schedule_record& schedule) {
         // This machine does not know the zone.
     }
     return slots;
+}
+
+void write_payload(json_writer& json, const new_task& task) {
+    if (task.secret.empty()) {
+        json.raw_member("payload", task.payload);
+    } else {
+        json.raw_member("payload", shown_payload(task));
+    }
 }
 
 std::string explanation(const hold& reason, const task_record& task) {
@@ -129,7 +144,7 @@ void write_task(json_writer& json, const task_record& task, timestamp now, task_
     json.member("queue", task.queue);
     json.member("priority", task.priority);
     if (part == task_part::all) {
-        json.raw_member("payload", task.payload);
+        write_payload(json, task);
     }
     write_settings(json, task);
     json.member_or_null("idempotency_key", task.idempotency_key);
@@ -238,7 +253,7 @@ void write_schedule(json_writer& json, const schedule_record& schedule) {
     json.member("is_paused", schedule.is_paused);
     json.key("task").begin_object();
     json.member("kind", schedule.task.kind);
-    json.raw_member("payload", schedule.task.payload);
+    write_payload(json, schedule.task);
     json.member("queue", schedule.task.queue);
     json.member("priority", schedule.task.priority);
     write_settings(json, schedule.task);

@@ -132,6 +132,9 @@ task_id submitter::insert(const new_task& task, queue_row& queue) {
         session_.execute("UPDATE tasks SET traceparent = ?, tracestate = ? WHERE id = ?",
                          task.traceparent, null_if_empty(task.tracestate), id);
     }
+    if (!task.secret.empty()) {
+        session_.execute("UPDATE tasks SET secret = ? WHERE id = ?", write_tags(task.secret), id);
+    }
     for (const std::string& each : task.tags) {
         session_.execute("INSERT OR IGNORE INTO tags(tag, task) VALUES (?, ?)", each, id);
     }

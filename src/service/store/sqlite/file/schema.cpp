@@ -233,6 +233,7 @@ CREATE TABLE follow_ups(
     PRIMARY KEY(task, created)) WITHOUT ROWID;
 -- 0 queue, 1 skip, 2 replace the last task if it has not ended.
 ALTER TABLE schedules ADD COLUMN overlap INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN secret TEXT;         -- JSON: members of the payload not to be shown
 )sql"};
 
 std::int64_t pragma(sqlite::session& session, const char* name) {

@@ -44,6 +44,11 @@ new_task read_template(std::string_view text) {
         read.tags.emplace_back(each.as_string());
     }
     read.flow_key = string("flow_key");
+    if (const json::value* const secret = from.if_contains("secret")) {
+        for (const json::value& each : secret->as_array()) {
+            read.secret.emplace_back(each.as_string());
+        }
+    }
     if (from.contains("unique_key")) {
         read.unique_key = string("unique_key");
         read.unique_for = static_cast<unique_while>(from.at("unique_for").to_number<int>());
@@ -61,6 +66,7 @@ std::string write_template(const new_task& task) {
     for (const std::string& each : task.tags) {
         tags.emplace_back(each);
     }
+    json::array secret(task.secret.begin(), task.secret.end());
     json::object written{{"kind", task.kind},
                          {"payload", task.payload},
                          {"queue", task.queue},
@@ -73,6 +79,7 @@ std::string write_template(const new_task& task) {
                          {"jitter", task.retry.jitter},
                          {"idempotency_key", task.idempotency_key},
                          {"tags", std::move(tags)},
+                         {"secret", std::move(secret)},
                          {"flow_key", task.flow_key},
                          {"unique_key", task.unique_key},
                          {"unique_for", static_cast<int>(task.unique_for)}};

@@ -94,6 +94,9 @@ task_record read_task(const sqlite::row& row) {
     std::string tags;
     columns.optional(tags);
     read.tags = read_tags(tags);
+    std::string secret;
+    columns.optional(secret);
+    read.secret = read_tags(secret);
     columns.optional(read.progress);
     columns.optional(read.message);
     columns.optional(read.held_by);
