@@ -110,7 +110,7 @@ export class KeyTable {
               "span",
               { class: "pair" },
               button("limit", "Limit", key, () => this.edit(key.key)),
-              button("pause", key.paused ? "Resume" : "Pause", key, () => void this.put(key, { paused: !key.paused })),
+              button("pause", key.paused ? "Resume" : "Pause", key, () => void this.put(key.key, { paused: !key.paused })),
             ),
           ]),
         ),
@@ -137,14 +137,14 @@ export class KeyTable {
       return;
     }
     try {
-      await this.send(key, Object.fromEntries(names.map((name) => [name, this.fields.getNumber(name) ?? null])));
+      await this.send(key.key, Object.fromEntries(names.map((name) => [name, this.fields.getNumber(name) ?? null])));
       document.getElementById(`limit-key-${key.key}`)?.focus();
     } catch (error) {
       this.fields.complain(error);
     }
   }
 
-  private async put(key: FlowKey, change: object): Promise<void> {
+  private async put(key: string, change: object): Promise<void> {
     try {
       await this.send(key, change);
     } catch (error) {
@@ -152,9 +152,9 @@ export class KeyTable {
     }
   }
 
-  private async send(key: FlowKey, change: object): Promise<void> {
-    const settings = { paused: key.paused, max_running: key.max_running, rate: key.rate, burst: key.burst };
-    await ask("PUT", `${queuePath(this.queue)}/keys/${encodeURIComponent(key.key)}`, { ...settings, ...change });
+  private async send(name: string, change: object): Promise<void> {
+    const { paused, max_running, rate, burst } = this.keys.find((each) => each.key === name)!;
+    await ask("PUT", `${queuePath(this.queue)}/keys/${encodeURIComponent(name)}`, { paused, max_running, rate, burst, ...change });
     await this.load(this.queue);
   }
 }
