@@ -95,12 +95,6 @@ task<boost::json::value> remote::patch(std::string path, std::string json) {
     return send(http::method::patch, std::move(path), std::move(json));
 }
 
-task<boost::json::value> remote::put(std::string path, std::string json) {
-    http::client_request request(http::method::put, url_ + path);
-    request.set_body(std::move(json), "application/json");
-    return send(std::move(request));
-}
-
 task<boost::json::value> remote::post(std::string path) {
     return send(http::client_request(http::method::post, url_ + path));
 }

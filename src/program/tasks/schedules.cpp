@@ -7,6 +7,7 @@
 #include "program/output/table.hpp"
 #include "program/output/terminal.hpp"
 #include "program/tasks/change_report.hpp"
+#include "program/tasks/payload_argument.hpp"
 #include "program/tasks/remote.hpp"
 #include "program/tasks/task_text.hpp"
 
@@ -122,7 +123,7 @@ std::string definition_of(const schedules_settings& settings) {
     std::string task_text = http::to_json(task);
     if (settings.words.size() > 4) {
         task_text.back() = ',';  // instead of the bracket at the end
-        task_text += "\"payload\":" + checked_payload(settings.words[4]) + "}";
+        task_text += "\"payload\":" + payload_of(settings.words[4]) + "}";
     }
     std::string text = http::to_json(definition);
     text.back() = ',';

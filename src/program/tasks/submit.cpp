@@ -57,7 +57,7 @@ std::string request_of(const submit_settings& settings) {
     }
     std::string text = http::to_json(request);
     text.back() = ',';  // instead of the bracket at the end
-    return text + "\"payload\":" + checked_payload(settings.payload) + "}";
+    return text + "\"payload\":" + payload_of(settings.payload) + "}";
 }
 
 int exit_code_of(const json::value& task) {
@@ -133,18 +133,6 @@ task<int> show_status(const status_settings& settings) {
 }
 
 }  // namespace
-
-std::string checked_payload(const std::string& argument) {
-    std::string text =
-        argument == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : argument;
-    try {
-        static_cast<void>(http::parse_json(text));
-        return text;
-    } catch (const http::problem& error) {
-        throw invalid_argument("the payload must be JSON (a text needs its quotes): " +
-                               std::string(error.what()));
-    }
-}
 
 void add_options(options& to, submit_settings& settings) {
     constexpr double year = 366 * 24 * 3600;

@@ -231,16 +231,16 @@ public:
         });
     }
     task<std::vector<change_result>> change_tasks(bulk_change wanted, moment now) override {
-        return change(
-            now, [wanted = std::move(wanted), now](sqlite::session& session, event_list& events) {
-                return task_changes(session, now, events).change_all(wanted);
-            });
+        return change(now, [this, wanted = std::move(wanted), now](sqlite::session& session,
+                                                                   event_list& events) {
+            return task_changes(session, now, events, ids_, max_queues_).change_all(wanted);
+        });
     }
     task<change_result> edit(task_id id, task_edit edit, moment now) override {
-        return change(
-            now, [id, edit = std::move(edit), now](sqlite::session& session, event_list& events) {
-                return task_changes(session, now, events).edit(id, edit);
-            });
+        return change(now, [this, id, edit = std::move(edit), now](sqlite::session& session,
+                                                                   event_list& events) {
+            return task_changes(session, now, events, ids_, max_queues_).edit(id, edit);
+        });
     }
 
     // ---- queues
