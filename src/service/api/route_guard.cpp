@@ -39,4 +39,14 @@ task<> check_access(service& tasks, const route& matched, const http::request& r
     }
 }
 
+void require_queues_of(const new_task& task, const std::shared_ptr<const token_grant>& grant,
+                       permission what) {
+    require(grant, what, task.queue);
+    for (const callback* const each : {&task.on_success, &task.on_failure}) {
+        if (!each->queue.empty()) {
+            require(grant, what, each->queue);
+        }
+    }
+}
+
 }  // namespace weir::service::detail

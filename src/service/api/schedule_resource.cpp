@@ -7,6 +7,7 @@
 #include "service/api/json/json_read.hpp"
 #include "service/api/json/json_write.hpp"
 #include "service/api/named_records.hpp"
+#include "service/api/route_guard.hpp"
 
 #include <weir/http/json.hpp>
 #include <weir/http/problem.hpp>
@@ -90,7 +91,7 @@ answer schedule_resource::put(http::request& request) {
     const std::string body = co_await read_json_body(request, max_body_);
     const bj::value value = http::parse_json(body, {.max_depth = max_body_depth});
     schedule parsed = read_schedule(name, value, body, tasks_.now());
-    require(grant_of(request), permission::admin, parsed.task.queue);
+    require_queues_of(parsed.task, grant_of(request), permission::admin);
     co_await check_change(request, name);
     co_await tasks_.put_schedule(std::move(parsed));
     const std::optional<schedule_record> found = co_await schedule_named(name);

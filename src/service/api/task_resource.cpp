@@ -10,6 +10,7 @@
 #include "service/api/json/json_body.hpp"
 #include "service/api/json/json_read.hpp"
 #include "service/api/json/json_write.hpp"
+#include "service/api/route_guard.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -181,7 +182,7 @@ answer task_resource::submit(http::request& request) {
         fresh.idempotency_key = std::move(key);
     }
     const std::shared_ptr<const token_grant> grant = grant_of(request);
-    require(grant, permission::submit, fresh.queue);
+    require_queues_of(fresh, grant, permission::submit);
     take_trace(fresh, request);
     const submitted known(fresh);
     const submit_result result = co_await tasks_.submit(std::move(fresh));
@@ -248,7 +249,7 @@ answer task_resource::submit_batch(http::request& request) {
             if (!key.empty() && fresh.idempotency_key.empty()) {
                 fresh.idempotency_key = key + "/" + std::to_string(i);
             }
-            require(grant, permission::submit, fresh.queue);
+            require_queues_of(fresh, grant, permission::submit);
             take_trace(fresh, request);
             tasks_.check(fresh);
             good.push_back(std::move(fresh));

@@ -26,6 +26,7 @@
 #include "base/fiber_namer.hpp"
 #include "base/option_checks.hpp"
 #include "service/engine/claimer.hpp"
+#include "service/engine/node_list.hpp"
 #include "service/engine/operation_desk.hpp"
 #include "service/engine/rescuer.hpp"
 #include "service/engine/scheduler.hpp"
@@ -461,32 +462,9 @@ task<std::vector<destination_record>> service::destinations(std::size_t limit) {
 }
 
 task<std::vector<node_info>> service::nodes() {
-    const std::vector<node_record> records = co_await parts_->store.call(parts_->store->nodes());
-    const moment at = parts_->time.moment_now();
-    std::vector<node_info> found;
-    for (const node_record& each : records) {
-        node_info info;
-        static_cast<node_record&>(info) = each;
-        info.is_alive = each.expires_at > at.steady;
-        if (info.is_alive) {
-            info.lease_until = at.at + (each.expires_at - at.steady);
-        }
-        info.is_self = parts_->is_running && each.id == parts_->leases.current().node();
-        found.push_back(std::move(info));
-    }
-    std::ranges::sort(found, [](const node_info& one, const node_info& other) {
-        return std::tuple(other.is_alive, other.started_at, one.id) <
-               std::tuple(one.is_alive, one.started_at, other.id);
-    });
-    if (found.size() > max_listed_nodes) {
-        found.resize(max_listed_nodes);
-    }
-    for (node_info& each : found) {
-        const std::vector<run_key> runs =
-            co_await parts_->store.call(parts_->store->running_on(each.id));
-        each.running = runs.size();
-    }
-    co_return found;
+    std::string self = parts_->is_running ? std::string(parts_->leases.current().node()) : "";
+    return detail::list_nodes(parts_->store, parts_->time.moment_now(), std::move(self),
+                              max_listed_nodes);
 }
 
 task<std::vector<endpoint_record>> service::disabled_endpoints() {

@@ -334,6 +334,29 @@ WEIR_TEST(ServiceScopes, SchedulesStayInTheQueuesOfTheToken) {
     EXPECT_EQ(read.code, 403U);
 }
 
+// A callback submits a task in its owner's name, too.
+WEIR_TEST(ServiceScopes, CallbacksStayInTheQueuesOfTheToken) {
+    site here({}, {.access = {.tokens = lines}});
+    const auto with_callback_in = [](std::string queue) {
+        return R"({"kind": "echo", "queue": "own", "on_failure":)"
+               R"( {"url": "https://example.com/", "queue": ")" +
+               queue + "\"}}";
+    };
+    const answer foreign =
+        co_await here.post("/tasks", with_callback_in("other"), bearer(lines[7]));
+    EXPECT_EQ(foreign.code, 403U);
+    EXPECT_EQ(foreign["scope"], "submit@other");
+    const answer batch =
+        co_await here.post("/tasks/batch", "[" + with_callback_in("other") + "]", bearer(lines[7]));
+    EXPECT_EQ(batch.json.at("results").at(0).at("error").at("status"), 403);
+    const answer planned = co_await here.ask(
+        http::method::put, "/schedules/nightly",
+        R"({"cron": "0 3 * * *", "task": )" + with_callback_in("other") + "}", bearer(lines[5]));
+    EXPECT_EQ(planned.code, 403U);
+    const answer own = co_await here.post("/tasks", with_callback_in("own"), bearer(lines[7]));
+    EXPECT_NE(own.code, 403U) << own.text;
+}
+
 WEIR_TEST(ServiceScopes, TheFeedShowsOnlyTheQueuesOfTheToken) {
     simulated_network net({.link = {.latency = 5ms}});
     served server(net, {.access = {.tokens = lines}});

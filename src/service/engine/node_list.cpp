@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// A store keeps nodes for a while after their lease has ended, so that they learn of it.
+
+#include "service/engine/node_list.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace weir::service::detail {
+
+namespace {
+
+node_info info_of(const node_record& record, moment now, const std::string& self) {
+    node_info info;
+    static_cast<node_record&>(info) = record;
+    info.is_alive = record.expires_at > now.steady;
+    if (info.is_alive) {
+        info.lease_until = now.calendar_of(record.expires_at);
+    }
+    info.is_self = !self.empty() && record.id == self;
+    return info;
+}
+
+}  // namespace
+
+task<std::vector<node_info>> list_nodes(store_client& store, moment now, std::string self,
+                                        std::size_t most) {
+    const std::vector<node_record> records = co_await store.call(store->nodes());
+    std::vector<node_info> found;
+    for (const node_record& each : records) {
+        found.push_back(info_of(each, now, self));
+    }
+    std::ranges::sort(found, [](const node_info& one, const node_info& other) {
+        return std::tuple(other.is_alive, other.started_at, one.id) <
+               std::tuple(one.is_alive, one.started_at, other.id);
+    });
+    if (found.size() > most) {
+        found.resize(most);
+    }
+    for (node_info& each : found) {
+        const std::vector<run_key> runs = co_await store.call(store->running_on(each.id));
+        each.running = runs.size();
+    }
+    co_return found;
+}
+
+}  // namespace weir::service::detail
