@@ -36,7 +36,8 @@ WEIR_TEST(ServiceNodes, NameThisProcessAndWhatItRuns) {
     site here;
     co_await here.learn();
     here.start();
-    const std::string one = co_await here.submit(R"({"kind": "sleep", "payload": {"seconds": 60}})");
+    const std::string one =
+        co_await here.submit(R"({"kind": "sleep", "payload": {"seconds": 60}})");
     co_await here.submit(R"({"kind": "sleep", "payload": {"seconds": 60}})");
     co_await here.submit(R"({"kind": "echo", "delay": 60})");
     co_await weir::sleep(1s);
@@ -71,7 +72,8 @@ WEIR_TEST(ServiceNodes, WithALeaseComeFirstThenTheNewest) {
     const answer listed = co_await here.get("/nodes");
     std::string order;
     for (const bj::value& each : listed.json.at("nodes").as_array()) {
-        order += std::string(each.at("id").as_string()) + (each.at("is_alive").as_bool() ? "+ " : "- ");
+        order +=
+            std::string(each.at("id").as_string()) + (each.at("is_alive").as_bool() ? "+ " : "- ");
     }
     EXPECT_EQ(order, "new+ old+ gone- ");
 }
@@ -81,8 +83,8 @@ WEIR_TEST(ServiceNodes, AreAHundredAtMost) {
     co_await here.learn();
     const moment now = here.tasks.moment_now();
     for (int i = 0; i < 130; ++i) {
-        co_await here.store.heartbeat(
-            other_node("n" + std::to_string(i), now.at, now.steady + 5s), now);
+        co_await here.store.heartbeat(other_node("n" + std::to_string(i), now.at, now.steady + 5s),
+                                      now);
     }
     const answer listed = co_await here.get("/nodes");
     EXPECT_EQ(listed.json.at("nodes").as_array().size(), service::max_listed_nodes);
