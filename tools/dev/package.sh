@@ -29,7 +29,29 @@ command_package() {
     printf '%s\n' "$folder"/*.deb
 }
 
-# check_packages FOLDER: lintian reports no errors, and systemd accepts the unit.
+# check_library PREFIX: a program with a handler can be built from the package of the library.
+check_library() {
+    local work
+    work=$(mktemp -d)
+    cp "$root/examples/service_program.cpp" "$work/main.cpp"
+    cat >"$work/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(greeter LANGUAGES CXX)
+find_package(weir REQUIRED COMPONENTS program)
+add_executable(greeter main.cpp)
+target_link_libraries(greeter PRIVATE weir::program)
+CMAKE
+    cmake -S "$work" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$1" >"$work/log" 2>&1 &&
+        cmake --build "$work/build" >>"$work/log" 2>&1 &&
+        [[ $("$work/build/greeter" --version) == "greeter 1.0" ]] || {
+        cat "$work/log" >&2
+        die "libweir-dev: examples/service_program.cpp does not build from it."
+    }
+    rm -rf "$work"
+}
+
+# check_packages FOLDER: lintian reports no errors, systemd accepts the unit, and the library can be
+# used.
 check_packages() {
     local unpacked problems
     lintian --allow-root --fail-on error "$1"/*.deb || die "lintian reports errors."
@@ -39,6 +61,8 @@ check_packages() {
     sed -i "s,=/usr/bin/weir,=$unpacked/usr/bin/weir," "$unpacked/usr/lib/systemd/system/weir.service"
     problems=$(systemd-analyze verify --man=no "$unpacked/usr/lib/systemd/system/weir.service" 2>&1) ||
         die "systemd-analyze verify: $problems"
-    rm -rf "$unpacked"
     [[ -z $problems ]] || die "systemd-analyze verify: $problems"
+    dpkg-deb --extract "$1"/libweir-dev_*.deb "$unpacked"
+    check_library "$unpacked/usr"
+    rm -rf "$unpacked"
 }

@@ -97,13 +97,13 @@ command_install_deps() {
     case ${1:-test} in
         run) lists=(run) ;;
         test) lists=(run test) ;;
-        ci) lists=(run test clang format docs package package-check) ;;
-        soak) lists=(run test soak) ;;
+        ci) lists=(run test page clang format docs package package-check) ;;
+        soak) lists=(run test page soak) ;;
         bench) lists=(run bench) ;;
         docs) lists=(docs) ;;
         package) lists=(run package) ;;
         newest) lists=(run test newest) ;;
-        all) lists=(run test clang format tidy bench docs package package-check newest) ;;
+        all) lists=(run test page clang format tidy bench docs package package-check newest) ;;
         *)
             die "install-deps knows: run, test, ci, soak, bench, docs, package, newest, all;" \
                 "not '$1'."

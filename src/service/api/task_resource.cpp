@@ -76,6 +76,8 @@ std::string conflict_text(const submit_result& first, const submitted& task, boo
            ", which has another kind, queue or payload";
 }
 
+constexpr std::string_view hidden_text = "the unique key belongs to a task of another queue";
+
 std::string full_text(const submitted& task) {
     return "the queue '" + task.queue + "' is at its limit of pending tasks (max_pending)";
 }
@@ -186,6 +188,10 @@ answer task_resource::submit(http::request& request) {
     take_trace(fresh, request);
     const submitted known(fresh);
     const submit_result result = co_await tasks_.submit(std::move(fresh));
+    const bool is_foreign = co_await is_hidden(result, grant);
+    if (is_foreign) {
+        throw problem(status::conflict, std::string(hidden_text));
+    }
     if (result.what == verdict::conflict) {
         http::problem_details details(status::conflict);
         const bool is_shown = allows_everywhere(grant, permission::status);
@@ -271,6 +277,11 @@ answer task_resource::submit_batch(http::request& request) {
     if (!good.empty()) {
         results = co_await tasks_.submit(std::move(good));
     }
+    std::vector<bool> is_foreign;
+    for (const submit_result& each : results) {
+        const bool is_one = co_await is_hidden(each, grant);
+        is_foreign.push_back(is_one);
+    }
     co_return json_object([&](json_writer& json) {
         json.key("results").begin_array();
         std::size_t next = 0;
@@ -290,8 +301,11 @@ answer task_resource::submit_batch(http::request& request) {
                 refuse(refused.status, refused.detail, refused.member);
             } else {
                 const submit_result& result = results.at(next);
+                const bool is_taken = is_foreign[next];
                 const submitted& summary = known[next++];
-                if (result.what == verdict::conflict) {
+                if (is_taken) {
+                    refuse(409, hidden_text);
+                } else if (result.what == verdict::conflict) {
                     refuse(409, conflict_text(result, summary,
                                               allows_everywhere(grant, permission::status)));
                 } else if (result.what == verdict::too_many_queues) {
@@ -310,6 +324,15 @@ answer task_resource::submit_batch(http::request& request) {
         json.member("duplicates", duplicates);
         json.member("refused", refusals.size() - fresh_count - duplicates);
     });
+}
+
+task<bool> task_resource::is_hidden(const submit_result& found,
+                                    std::shared_ptr<const token_grant> grant) {
+    if (found.what != verdict::duplicate || allows_everywhere(grant, permission::status)) {
+        co_return false;
+    }
+    const std::optional<task_detail> task = co_await tasks_.find(found.id);
+    co_return task && !allows(grant, permission::status, task->task.queue);
 }
 
 // The waiter is made before the task is looked up: an end in between is not missed. A service that

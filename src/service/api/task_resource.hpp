@@ -33,6 +33,9 @@ private:
     answer explain(http::request& request);
 
     task<task_page> list_in(const queue_patterns& queues, task_filter filter);
+    // The task that a submit has found in place of a new one is in a queue that the token may not
+    // see: unique keys are those of all queues.
+    task<bool> is_hidden(const submit_result& found, std::shared_ptr<const token_grant> grant);
     // The task when it has ended, or after that time.
     task<std::optional<task_detail>> find_ended(task_id id, clock::duration limit);
 

@@ -281,6 +281,25 @@ WEIR_TEST(ServiceScopes, AKeyOfAnotherQueueDoesNotTellTheIdOfItsTask) {
     EXPECT_EQ(batch.json.at("refused"), 2);
 }
 
+WEIR_TEST(ServiceScopes, AUniqueKeyOfAnotherQueueDoesNotTellTheIdOfItsTask) {
+    site here({}, {.access = {.tokens = lines}});
+    const std::string held = R"({"kind": "echo", "queue": "own", "unique_key": "u"})";
+    const std::string mine = R"({"kind": "echo", "queue": "other", "unique_key": "u"})";
+    const answer made = co_await here.post("/tasks", held, bearer(lines[0]));
+    for (const std::string_view line : {lines[7], lines[0], lines[3]}) {
+        const answer own = co_await here.post("/tasks", held, bearer(line));
+        EXPECT_EQ(own.code, 200U) << line;
+        EXPECT_EQ(own["id"], made["id"]);
+    }
+    const answer other = co_await here.post("/tasks", mine, bearer(lines[10]));
+    EXPECT_EQ(other.code, 409U);
+    EXPECT_EQ(other.text.find(made["id"]), std::string::npos) << other.text;
+    const answer batch = co_await here.post("/tasks/batch", "[" + mine + "]", bearer(lines[10]));
+    EXPECT_EQ(batch.json.at("results").at(0).at("error").at("status"), 409);
+    EXPECT_EQ(batch.json.at("refused"), 1);
+    EXPECT_EQ(batch.text.find(made["id"]), std::string::npos) << batch.text;
+}
+
 WEIR_TEST(ServiceScopes, ListsHaveTheTasksOfTheTokensQueuesPageByPage) {
     site here({}, {.access = {.tokens = lines}});
     const fields reader = bearer(lines[9]);  // other, more*

@@ -106,6 +106,24 @@ TEST(TaskCommands, ShowsAllOfATask) {
     EXPECT_EQ(task.at("attempts").as_array().size(), 1U);
 }
 
+TEST(TaskCommands, SecretsAreNotShown) {
+    serving here({"--drain", "0.1"});
+    const std::string id = submit(here, {"echo", R"({"user": "ada", "password": "hunter22"})",
+                                         "--secret", "password", "--wait"});
+    for (const std::vector<std::string>& more : {std::vector<std::string>(), {"--json"}}) {
+        std::vector<std::string> words = {id};
+        words.insert(words.end(), more.begin(), more.end());
+        const program_output shown = here.ask("show", words);
+        EXPECT_TRUE(has(shown.out, R"("password":"***")")) << shown.out;
+        EXPECT_FALSE(has(shown.out, "hunter22")) << shown.out;
+    }
+    const program_output wrong = here.ask("submit", {"echo", "{}", "--secret", "password"});
+    EXPECT_EQ(wrong.code, 1);
+    EXPECT_TRUE(has(wrong.err, "'password', which is not a member of the payload")) << wrong.err;
+    EXPECT_FALSE(has(here.err(), "hunter22")) << here.err();
+    EXPECT_EQ(here.end(), 0) << here.err();
+}
+
 TEST(TaskCommands, TasksAreCancelledRetriedAndDeleted) {
     serving here({"--drain", "0.1"});
     const std::string later = submit(here, {"echo", "1", "--delay", "1000"});
