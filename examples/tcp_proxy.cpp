@@ -54,11 +54,12 @@ weir::task<> scene() {
     io::socket client = co_await io::connect(here);
     co_await client.write("hello through the proxy");
     co_await client.close_write();  // half-closed: the answer still comes
-    std::cout << co_await io::read_all(client, 1000) << '\n';
+    const std::string answer = co_await io::read_all(client, 1000);
     client.close();
 
-    proxying.cancel();
+    proxying.cancel();  // lets the connection end
     co_await proxying.wait();
+    std::cout << answer << '\n';
     server.cancel();
     co_await server.wait();
 }

@@ -51,11 +51,19 @@ const actions = {
     document.execCommand(text === "" ? "delete" : "insertText", false, text);
   },
   selectOption: (element, value) => {
+    if (![...element.options].some((option) => option.value === value)) {
+      return false; // it comes from the service
+    }
     element.value = value;
     element.dispatchEvent(new Event("input", { bubbles: true }));
     element.dispatchEvent(new Event("change", { bubbles: true }));
+    return true;
   },
-  check: (element, wanted) => element.checked !== wanted && element.click(),
+  check: (element, wanted) => {
+    if (element.checked !== wanted) {
+      element.click();
+    }
+  },
   focus: (element) => element.focus(),
 };
 
@@ -104,8 +112,9 @@ export class Locator {
   }
 
   // The check and the action are one step for the page, which may change its elements at any time.
+  // An action that returns false is tried again.
   async act(name, given) {
-    const work = `(found, given) => found.length > 0 && isReachable(found[0]) && ((${actions[name]})(found[0], given), true)`;
+    const work = `(found, given) => found.length > 0 && isReachable(found[0]) && (${actions[name]})(found[0], given) !== false`;
     await this.tab.waitForFunction(this.inPage(work), this.steps, given);
   }
 

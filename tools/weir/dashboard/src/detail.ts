@@ -19,6 +19,9 @@ export class Detail {
   private readonly content = element("div");
   private shown: string | undefined;
   private reloading: number | undefined;
+  private turn = 0; // of the newest load: the answers of older ones are dropped
+  private loading: Promise<unknown> = Promise.resolve();
+  private isLeaving = false; // the task is being deleted
 
   // The task that is shown and followed, or undefined.
   constructor(
@@ -62,6 +65,11 @@ export class Detail {
     void this.load();
   }
 
+  // The feed has all changes from now on: this loads what came before.
+  hasSubscribed(): void {
+    void this.load();
+  }
+
   // A few times a second at most.
   take(events: TaskEvent[]): void {
     if (this.shown !== undefined && this.reloading === undefined && events.some((event) => event.id === this.shown)) {
@@ -72,20 +80,38 @@ export class Detail {
     }
   }
 
-  private async load(): Promise<void> {
+  private load(): Promise<unknown> {
+    this.loading = Promise.all([this.loading, this.loadNow()]);
+    return this.loading;
+  }
+
+  private async loadNow(): Promise<void> {
     const id = this.shown;
-    if (id === undefined) {
+    if (id === undefined || this.isLeaving) {
       return;
     }
+    const turn = ++this.turn;
     try {
       const task = await ask<Task>("GET", `/tasks/${id}`);
       const isWaiting = task.state === "pending";
       const why = isWaiting ? (await ask<{ reasons: Hold[] }>("GET", `/tasks/${id}/why`)).reasons : [];
-      if (this.shown === id) {
+      if (this.shown === id && this.turn === turn) {
         this.render(task, why);
       }
     } catch (error) {
       this.complain(error);
+    }
+  }
+
+  // Nothing is loaded meanwhile: it would find the task gone.
+  private async remove(id: string): Promise<void> {
+    this.isLeaving = true;
+    try {
+      await this.loading;
+      await perform("delete", id);
+      this.dialog.close();
+    } finally {
+      this.isLeaving = false;
     }
   }
 
@@ -127,7 +153,7 @@ export class Detail {
         title: ["Delete the task ", element("code", {}, task.id), "?"],
         told: "With its payload, result and attempts. This cannot be undone.",
         verb: "Delete",
-        act: () => perform(action, task.id).then(() => this.dialog.close()),
+        act: () => this.remove(task.id),
         back: "do-delete",
       });
       return;

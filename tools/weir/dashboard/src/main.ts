@@ -93,6 +93,8 @@ function take(message: FeedMessage): void {
     } else {
       detail.take(events);
     }
+  } else if (message.type === "subscribed" && message.topic?.startsWith("task:")) {
+    detail.hasSubscribed();
   } else if (message.type === "stats") {
     const stats = message as unknown as Stats;
     charts.add(sampleOf(stats));
