@@ -44,7 +44,7 @@ weir (@PROJECT_VERSION@-@WEIR_DEBIAN_REVISION@) unstable; urgency=medium
 set(changelog "${CMAKE_CURRENT_BINARY_DIR}/changelog.Debian")
 execute_process(COMMAND gzip -9nkf "${changelog}" COMMAND_ERROR_IS_FATAL ANY)
 
-foreach(place IN ITEMS "weir program" "libweir-dev core")
+foreach(place IN ITEMS "weir executable" "libweir-dev core")
     separate_arguments(place)
     list(GET place 0 package)
     list(GET place 1 component)
