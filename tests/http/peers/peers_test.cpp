@@ -70,7 +70,12 @@ WEIR_IO_TEST(peers, nginx_and_curl) {
         EXPECT_EQ(output.status.code(), 0);
         const auto file = co_await curl({origin.url("/a.txt")});
         EXPECT_EQ(file.out, "a file");
-        EXPECT_EQ(origin.access_log(), "GET /hello 200 5 2\nGET /a.txt 200 6 3\n");
+        // nginx writes the line after the answer.
+        const std::string expected = "GET /hello 200 5 2\nGET /a.txt 200 6 3\n";
+        for (int i = 0; i < 500 && origin.access_log() != expected; ++i) {
+            co_await weir::sleep(10ms);
+        }
+        EXPECT_EQ(origin.access_log(), expected);
         const std::string id = origin.folder().read("nginx.pid");
         pid = std::atoi(id.c_str());
         EXPECT_FALSE(is_gone(pid));
