@@ -88,15 +88,12 @@ void check_not_dots(std::string_view member, std::string_view value) {
     }
 }
 
-}  // namespace
-
-namespace {
-
-void check_json(std::string_view member, std::string_view text) {
+// `shown` stands for the text in the message.
+void check_json(std::string_view member, std::string_view text, std::string_view shown) {
     try {
         static_cast<void>(http::parse_json(text));
     } catch (const http::problem& error) {
-        throw_bad_member(member, text, std::string("it must be JSON: ") + error.what());
+        throw_bad_member(member, shown, std::string("it must be JSON: ") + error.what());
     }
 }
 
@@ -111,7 +108,7 @@ void check_callback(std::string_view member, const callback& request) {
         throw_bad_member(member, request.headers, "its headers may have up to 8000 bytes of JSON");
     }
     if (!request.headers.empty()) {
-        check_json(member, request.headers);
+        check_json(member, request.headers, request.headers);
     }
 }
 
@@ -144,12 +141,7 @@ void check(const new_task& task) {
                  "timeout");
     check_callback("on_success", task.on_success);
     check_callback("on_failure", task.on_failure);
-    try {
-        static_cast<void>(http::parse_json(task.payload));
-    } catch (const http::problem& error) {
-        throw_bad_member("payload", task.secret.empty() ? task.payload : "***",
-                         std::string("it must be JSON: ") + error.what());
-    }
+    check_json("payload", task.payload, task.secret.empty() ? task.payload : "***");
     detail::check_secret(task);
 }
 
