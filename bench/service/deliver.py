@@ -2,17 +2,14 @@
 """Workload `deliver` of suite service: webhooks to many hosts. All tasks wait before the first one is run. What was
 delivered, and when, is taken from nginx's log; a delivery that is missing or came twice is no measurement."""
 import collections
-import contextlib
-import http.client
-import json
 import re
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
 from nginx import Server, addresses
 from processes import NotPlayed, start
+from served import Served
 
 HOSTS = {True: 100, False: 1_000}
 DELIVERIES = {True: 5_000, False: 50_000}
@@ -41,54 +38,34 @@ def reading(server, quick, written):
     return {"value": count / (max(times) - min(times)), "unit": "1/s", "written_bytes": round(written / count)}
 
 
-class Program:
-    """`weir serve` as a user starts it, on a file of its own."""
+def program(parts):
+    """`weir serve` as a user starts it."""
+    options = ["--port", "0", "--allow-address", "127.0.0.0/8"]
 
-    def __init__(self, command, disk):
-        self.folder = tempfile.TemporaryDirectory(prefix="deliver-", dir=disk)
-        words = ["serve", "--port", "0", "--database", f"{self.folder.name}/tasks.db", "--allow-address", "127.0.0.0/8"]
-        self.process = start([*command, *words], None, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        for line in self.process.stdout:
-            if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
-                self.port = int(found[1])
-                return
-        raise RuntimeError("weir serve did not say its address")
+    def port_in(line):
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        return int(found[1]) if found else None
 
-    def __enter__(self):
-        return self
+    return Served(parts["disk"], lambda file: [*parts["program"], "serve", "--database", file, *options], port_in)
 
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.folder.cleanup()
 
-    def post(self, path, body=None):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as on:
-            on.request("POST", path, json.dumps(body or {}), {"Content-Type": "application/json"})
-            answer = on.getresponse()
-            text = answer.read()
-            if answer.status >= 300:
-                raise RuntimeError(f"{path}: {answer.status} {text[:200]}")
-
-    def pending(self):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as on:
-            on.request("GET", "/queues/hooks")
-            counts = json.loads(on.getresponse().read())["counts"]
-            return counts["pending"] + counts["running"]
+def pending(service):
+    counts = service.ask("GET", "/queues/hooks")["counts"]
+    return counts["pending"] + counts["running"]
 
 
 def deliver(parts, quick):
-    with Server("/nonexistent", addresses(HOSTS[quick]), HOOK) as server, Program(parts["program"], parts["disk"]) as ours:
-        ours.post("/queues/hooks/pause")
+    with Server("/nonexistent", addresses(HOSTS[quick]), HOOK) as server, program(parts) as ours:
+        ours.ask("POST", "/queues/hooks/pause")
         tasks = [
             {"kind": "http", "queue": "hooks", "payload": {"url": url, "body": {"number": i, "text": "a small event"}}}
             for i, url in enumerate(urls(server, quick))
         ]
         for i in range(0, len(tasks), 1000):
-            ours.post("/tasks/batch", {"tasks": tasks[i : i + 1000]})
+            ours.ask("POST", "/tasks/batch", {"tasks": tasks[i : i + 1000]})
         before = written_by(ours.process.pid)
-        ours.post("/queues/hooks/resume")
-        wait_until(lambda: ours.pending() == 0)
+        ours.ask("POST", "/queues/hooks/resume")
+        wait_until(lambda: pending(ours) == 0)
         return reading(server, quick, written_by(ours.process.pid) - before)
 
 

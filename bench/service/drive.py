@@ -9,20 +9,18 @@ Ours is a server of its own process, on a fresh file on the disk, and is given i
 one process of Node with the producer, on a server that is as durable. Nobody is bound to a processor.
 """
 import argparse
-import contextlib
-import http.client
 import json
 import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from deliver import deliver, deliver_by_peer  # noqa: E402
 from processes import NotPlayed, start  # noqa: E402
+from served import Served  # noqa: E402
 
 LENGTHS = {True: ("0.7", "1.5"), False: ("1", "4")}
 PROCESSED = {True: 20_000, False: 60_000}
@@ -30,35 +28,16 @@ SAMPLES = {True: 150, False: 500}
 BACKLOG = {True: 100_000, False: 1_000_000}
 
 
-class Service:
-    """Our server, on a file that goes with it."""
+class Service(Served):
+    """Our server with handlers that do nothing, which prints its port."""
 
     def __init__(self, parts, workers=64):
         self.parts = parts
-        self.folder = tempfile.TemporaryDirectory(prefix="service-", dir=parts["disk"])
-        command = [*parts["weir"], f"{self.folder.name}/tasks.db", str(workers)]
-        self.process = start(command, None, stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        if not line.strip().isdigit():
-            raise RuntimeError(f"the service did not say its port but {line!r}")
-        self.port = int(line)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.folder.cleanup()
-
-    def ask(self, method, path, body=None):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as on:
-            on.request(method, path, body and json.dumps(body), {"Content-Type": "application/json"} if body else {})
-            answer = on.getresponse()
-            text = answer.read()
-            if answer.status >= 300:
-                raise RuntimeError(f"{method} {path}: {answer.status} {text[:200]}")
-            return json.loads(text) if text else None
+        super().__init__(
+            parts["disk"],
+            lambda file: [*parts["weir"], file, str(workers)],
+            lambda line: int(line) if line.strip().isdigit() else None,
+        )
 
     def submit(self, queue, in_flight, each, lengths, most=0):
         command = [self.parts["load"], str(self.port), queue, str(in_flight), str(each), *lengths]
