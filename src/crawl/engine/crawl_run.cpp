@@ -46,11 +46,7 @@ std::vector<http::url> scope_of(const std::vector<http::url>& seeds,
 }
 
 gate_rules rules_of(const crawl_options& options) {
-    gate_rules rules;
-    if (options.rate > 0) {
-        rules.interval = std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / options.rate));
-    }
-    rules.interval = std::max(rules.interval, options.delay);
+    gate_rules rules(options.rate, options.delay);
     rules.max_in_flight = options.per_host;
     rules.breaker_failures = options.breaker_failures;
     rules.breaker_time = options.breaker_time;
@@ -126,7 +122,7 @@ task<crawl_summary> crawl_run::run() {
     began_ = now();
     co_await load();
     const auto record = [this](task_group& group) -> task<> {
-        const auto after_commit = [this](const commit_batch& batch) -> task<> {
+        const auto after_commit = [this](commit_batch& batch) -> task<> {
             return committed(batch);
         };
         group.spawn(recorder_.run(after_commit));
@@ -349,10 +345,11 @@ task<> crawl_run::prepare(std::unique_ptr<flight> place, crawl_host& host) {
         frontier_.set_address(host, address);
     }
     if (!robots_.is_current(host)) {
-        host.gate.begin(now());
+        const clock::time_point left = now();
+        host.gate.begin(left, host.due);
         co_await robots_.update(host);
-        host.gate.returned(now());
-        host.gate.end();
+        host.gate.answered(left, now() - left);
+        host.gate.end(now());
         host.is_page_next = true;
         pages_.note_wait(host);
         recorder_.add(host);
@@ -377,10 +374,10 @@ task<> crawl_run::refill(crawl_host& host) {
     wake_.set();
 }
 
-task<> crawl_run::committed(const commit_batch& batch) {
-    for (const url_row& each : batch.urls) {
+task<> crawl_run::committed(commit_batch& batch) {
+    for (url_row& each : batch.urls) {
         if (each.id <= admitted_) {
-            frontier_.add(each);
+            frontier_.add(std::move(each));
         }
     }
     for (const page_record& each : batch.pages) {

@@ -60,7 +60,7 @@ private:
     task<> process(std::unique_ptr<flight> place, crawl_host& host, url_row row);
     task<> prepare(std::unique_ptr<flight> place, crawl_host& host);
     task<> refill(crawl_host& host);
-    task<> committed(const commit_batch& batch);
+    task<> committed(commit_batch& batch);
     clock::time_point loop_time(timestamp when) const;
 
     crawl_options options_;

@@ -95,9 +95,10 @@ page_unit page_processor::unit_for(const url_row& row) const {
 task<> page_processor::process(crawl_host& host, url_row row) {
     const http::url url = http::url::parse(row.url);
     const timestamp began = weir::detail::wall_time();
-    host.gate.leaves(now());
+    const clock::time_point left = now();
+    host.gate.leaves(left);
     fetch_result result = co_await fetch(host, row, url);
-    host.gate.returned(now());
+    host.gate.answered(left, result.status != 0 ? result.ttfb : now() - left);
     if (postpone(row, result)) {
         co_return;
     }

@@ -158,7 +158,7 @@ task<> recorder::wait_for_batch() {
     }
 }
 
-task<> recorder::run(std::function<task<>(const commit_batch&)> committed) {
+task<> recorder::run(std::function<task<>(commit_batch&)> committed) {
     for (;;) {
         co_await wait_for_batch();
         if (has_work()) {
@@ -192,7 +192,7 @@ task<> recorder::flush_sinks(std::map<std::string, std::string>& positions) {
     }
 }
 
-task<> recorder::commit_batch_now(const std::function<task<>(const commit_batch&)>& committed) {
+task<> recorder::commit_batch_now(const std::function<task<>(commit_batch&)>& committed) {
     is_committing_ = true;
     is_hurried_ = false;
     deadline_ = clock::time_point::max();

@@ -39,8 +39,8 @@ public:
     void add(crawl_host& changed);
 
     // Commits until finish() was called and nothing is left. `committed` is called after each
-    // commit, with what it had.
-    task<> run(std::function<task<>(const commit_batch&)> committed);
+    // commit, with what it had, and may take it.
+    task<> run(std::function<task<>(commit_batch&)> committed);
     void hurry() noexcept;
     void finish() noexcept;
     // Nothing waits to be committed, and no commit is under way.
@@ -57,7 +57,7 @@ private:
     void note_work() noexcept;
     task<> wait_for_batch();
     task<> flush_sinks(std::map<std::string, std::string>& positions);
-    task<> commit_batch_now(const std::function<task<>(const commit_batch&)>& committed);
+    task<> commit_batch_now(const std::function<task<>(commit_batch&)>& committed);
 
     const crawl_options& options_;
     store& store_;

@@ -25,6 +25,9 @@ namespace weir::crawl {
 
 namespace {
 
+// Of a body whose head does not tell. Room is cleared memory, and thousands may be in flight.
+constexpr std::uint64_t usual_size = 16 * 1024;
+constexpr std::uint64_t max_trusted_size = 256 * 1024;
 constexpr std::size_t worth_reading_on = 64 * 1024;  // less than a new connection costs
 // With 2,000 connections, libcurl would spend a tenth of the processor time on visiting all of them
 // whenever a request ends.
@@ -67,12 +70,14 @@ page_error error_of(const http::transport_error& error, bool has_head) {
 }
 
 // The body's size on the wire, as far as the head tells.
-std::uint64_t wire_size(const http::headers& headers, std::uint64_t decoded) noexcept {
+std::optional<std::uint64_t> wire_size(const http::headers& headers) noexcept {
     const std::string_view text = headers.get("content-length");
     std::uint64_t size = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-    return error == std::errc() && end == text.data() + text.size() && !text.empty() ? size
-                                                                                     : decoded;
+    if (error != std::errc() || end != text.data() + text.size() || text.empty()) {
+        return std::nullopt;
+    }
+    return size;
 }
 
 bool wants_body(const fetch_request& request, const http::client_response& response) noexcept {
@@ -87,16 +92,18 @@ bool wants_body(const fetch_request& request, const http::client_response& respo
 // Cuts off the room behind what was read, however the reading ends.
 class read_body {
 public:
-    explicit read_body(std::string& to) noexcept : to_(to) {}
+    // `expected`: its size; one byte more of room is where the end shows.
+    read_body(std::string& to, std::uint64_t expected) noexcept
+        : to_(to), first_room_(std::min(expected, max_trusted_size) + 1) {}
     read_body(const read_body&) = delete;
     read_body& operator=(const read_body&) = delete;
     ~read_body() { to_.resize(size_); }
 
     // Room for the next piece; what is there grows by halves.
     io::bytes room(std::uint64_t most) {
-        if (to_.size() - size_ < 4096) {
-            to_.resize(std::min<std::uint64_t>(std::max<std::size_t>(to_.size() * 3 / 2, 32 * 1024),
-                                               most));
+        if (to_.size() == size_) {
+            const std::uint64_t more = size_ == 0 ? first_room_ : size_ + size_ / 2 + usual_size;
+            to_.resize(std::min(more, most));
         }
         return io::bytes(to_).after(size_);
     }
@@ -106,6 +113,7 @@ public:
 
 private:
     std::string& to_;
+    std::uint64_t first_room_;
     std::size_t size_ = 0;
 };
 
@@ -236,13 +244,14 @@ task<> http_fetcher::receive(fetch_request request, fetch_result& result) {
     }
     result.has_body = true;
     {
-        read_body body(result.body);
+        const std::optional<std::uint64_t> size = wire_size(result.headers);
+        read_body body(result.body, size.value_or(usual_size));
         for (std::size_t count = 1; count > 0 && body.size() <= request.max_body;) {
             const io::bytes room = body.room(request.max_body + 1);
             count = co_await response.read(room);
             body.add(count);
         }
-        result.wire_bytes = wire_size(result.headers, body.size());
+        result.wire_bytes = size.value_or(body.size());
         if (body.size() > request.max_body) {
             body.cut(request.max_body);
             throw limit_exceeded("the body is larger than allowed");

@@ -40,7 +40,8 @@ struct crawl_host {
     std::deque<url_row> again;                 // retries that are due
     std::shared_ptr<const robots_txt> robots;  // null: everything is allowed
     address_group* address = nullptr;
-    place where = place::none;  // for the frontier
+    place where = place::none;                         // for the frontier
+    clock::time_point due = clock::time_point::min();  // when it got URLs, having been idle
     bool is_listed_for_refill = false;
     bool is_prepared = false;  // robots.txt and the address are known
     clock::time_point prepared_until = clock::time_point::max();

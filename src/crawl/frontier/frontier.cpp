@@ -5,14 +5,23 @@
 
 #include "crawl/frontier/frontier.hpp"
 
+#include <weir/time.hpp>
+
 #include <algorithm>
 #include <limits>
 
 namespace weir::crawl::detail {
 
 crawl_host* frontier::find(std::string_view origin) {
-    const auto found = by_origin_.find(std::string(origin));
-    return found == by_origin_.end() ? nullptr : &host(found->second);
+    // The links of a page are mostly of one host.
+    if (last_found_ == nullptr || last_found_->row.origin != origin) {
+        const auto found = by_origin_.find(std::string(origin));
+        if (found == by_origin_.end()) {
+            return nullptr;
+        }
+        last_found_ = &host(found->second);
+    }
+    return last_found_;
 }
 
 crawl_host& frontier::host_of(std::string_view origin) {
@@ -39,8 +48,17 @@ void frontier::set_address(crawl_host& of, const std::string& address) {
 
 void frontier::add(url_row row) {
     crawl_host& at = host(row.host);
+    note_urls(at);
     at.window.push(std::move(row));
     update(at);
+}
+
+// The planned times of a host that runs out of URLs begin anew; those of a host whose next URLs are
+// about to become durable do not.
+void frontier::note_urls(crawl_host& to) {
+    if (!to.has_rows() && to.gate.is_idle(weir::now())) {
+        to.due = weir::now();
+    }
 }
 
 void frontier::add_later(url_row row, clock::time_point when) {
@@ -55,6 +73,7 @@ void frontier::wake(clock::time_point now) {
         url_row row = std::move(later_.begin()->second);
         later_.erase(later_.begin());
         crawl_host& at = host(row.host);
+        note_urls(at);
         at.again.push_back(std::move(row));
         update(at);
     }
@@ -100,7 +119,7 @@ std::optional<frontier_job> frontier::next(clock::time_point now) {
             if (!join_address(at)) {
                 continue;
             }
-            at.gate.begin(now);
+            at.gate.begin(now, at.due);
             at.is_page_next = false;
         }
         return give_out(at, is_refused);
@@ -127,12 +146,13 @@ bool frontier::is_empty() const noexcept {
 }
 
 void frontier::assume_stored(crawl_host& of) {
+    note_urls(of);
     of.window.assume_stored();
     update(of);
 }
 
 void frontier::end(crawl_host& of) {
-    of.gate.end();
+    of.gate.end(weir::now());
     leave_address(of);
     update(of);
 }
@@ -218,6 +238,7 @@ void frontier::refill(crawl_host& of, std::vector<url_row> rows, bool is_all) {
             kept.push_back(std::move(each));
         }
     }
+    note_urls(of);
     if (rows.empty()) {
         of.window.end_refill({}, {std::numeric_limits<std::int32_t>::min(), 0}, is_all);
     } else {

@@ -83,6 +83,7 @@ private:
     using waiting_host = std::pair<clock::time_point, host_id>;
 
     void update(crawl_host& of);
+    void note_urls(crawl_host& to);
     frontier_job give_out(crawl_host& from, bool is_refused);
     void wake(clock::time_point now);
     bool join_address(crawl_host& of);
@@ -93,6 +94,7 @@ private:
     clock::time_point now_ = clock::time_point::min();
     std::vector<std::unique_ptr<crawl_host>> hosts_;  // by id, from 1
     std::unordered_map<std::string, host_id> by_origin_;
+    crawl_host* last_found_ = nullptr;
     std::deque<crawl_host*> ready_;
     std::priority_queue<waiting_host, std::vector<waiting_host>, std::greater<>> waiting_;
     std::map<std::pair<clock::time_point, url_id>, url_row> later_;

@@ -1,34 +1,102 @@
 // SPDX-License-Identifier: MIT
-// Requests are spaced: none starts within the interval after the one before. That keeps any second
-// below the rate, which a bucket that saves up tokens would not. They are planned a little farther
-// apart, so that a start which comes late by less than that does not put off all that follow, and
-// since requests do not take equally long to reach the server.
+// Requests have planned times, evenly spaced, and a request that starts late does not put off the
+// times of those that follow: they come closer to each other until the delay is made up for. The
+// rate holds nevertheless, since a request waits until the one that is a window before it is as old
+// as the window; a bucket that saves up tokens would not keep that.
 
 #include "crawl/politeness/host_gate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace weir::crawl::detail {
 
-void host_gate::begin(clock::time_point now) noexcept {
+namespace {
+
+// With more requests a second they are evenly spaced: the window would be long.
+constexpr double max_window = 100;
+// Requests are planned a little farther apart, so that delays can be made up for.
+constexpr int slack_part = 160;
+// Servers measure in milliseconds.
+constexpr clock::duration rounding = std::chrono::milliseconds(2);
+
+}  // namespace
+
+gate_rules::gate_rules(double rate, clock::duration delay) noexcept {
+    if (rate > 0) {
+        interval = std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 / rate));
+    }
+    if (delay > interval) {
+        interval = delay;
+    } else if (rate > 1 && rate <= max_window) {
+        window = static_cast<std::size_t>(std::ceil(rate));
+    }
+}
+
+clock::duration host_gate::window_time() const noexcept {
+    return rules_.interval * static_cast<std::int64_t>(rules_.window);
+}
+
+clock::duration host_gate::step() const noexcept {
+    return rules_.interval + rules_.interval / slack_part;
+}
+
+void host_gate::plan_next() noexcept {
+    if (left_.empty()) {
+        return;
+    }
+    const bool is_even = rules_.window == 1;
+    clock::time_point planned =
+        std::max(slot_ + step(), left_[last_] + (is_even ? rules_.interval : rules_.interval / 2));
+    if (!is_even && left_.size() == rules_.window) {
+        planned = std::max(planned, left_[(last_ + 1) % left_.size()] + window_time() + rounding);
+    }
+    next_at_ = std::max(next_at_, planned);
+}
+
+void host_gate::begin(clock::time_point now, clock::time_point due) {
     ++in_flight_;
     reason_ = wait_reason::rate;
-    clock::time_point planned = now;
-    if (next_at_ != clock::time_point::min()) {
-        planned = next_at_ + rules_.interval + rules_.interval / 160;
+    slot_ = std::min(now, std::max({slot_ + step(), due, now - longest_credit()}));
+    if (left_.size() < rules_.window) {
+        left_.push_back(now);
+        last_ = left_.size() - 1;
+    } else {
+        last_ = (last_ + 1) % left_.size();
+        left_[last_] = now;
     }
-    next_at_ = std::max(planned, now + rules_.interval);
+    plan_next();
 }
 
 void host_gate::leaves(clock::time_point now) noexcept {
-    next_at_ = std::max(next_at_, now + rules_.interval);
+    if (!left_.empty()) {
+        left_[last_] = now;
+        plan_next();
+    }
 }
 
-void host_gate::returned(clock::time_point now) noexcept {
-    if (!std::exchange(has_returned_, true)) {
-        leaves(now);
+void host_gate::answered(clock::time_point left, clock::duration latency) noexcept {
+    const bool is_first = quickest_ == clock::duration::max();
+    quickest_ = std::min(quickest_, latency);
+    for (clock::time_point& each : left_) {
+        if (is_first) {
+            each = std::max(each, left + latency);
+        } else if (each == left) {
+            each += std::min(latency - quickest_, rules_.interval / 4);
+        }
     }
+    plan_next();
+}
+
+void host_gate::end(clock::time_point now) noexcept {
+    --in_flight_;
+    ended_at_ = now;
+}
+
+bool host_gate::is_idle(clock::time_point now) const noexcept {
+    return in_flight_ == 0 &&
+           (ended_at_ == clock::time_point::min() || now - ended_at_ > longest_credit());
 }
 
 void host_gate::succeed() noexcept {
@@ -53,20 +121,29 @@ bool host_gate::fail(clock::time_point now) noexcept {
 void host_gate::wait_until(clock::time_point when, wait_reason why) noexcept {
     if (when > next_at_) {
         next_at_ = when;
+        slot_ = when - step();
         reason_ = why;
     }
 }
 
 void host_gate::slow_down(clock::duration interval) noexcept {
-    if (interval > rules_.interval) {
-        next_at_ += interval - rules_.interval;
-        rules_.interval = interval;
+    if (interval <= rules_.interval) {
+        return;
+    }
+    rules_.interval = interval;
+    rules_.window = 1;
+    if (!left_.empty()) {
+        left_ = {left_[last_]};
+        last_ = 0;
+        slot_ = left_.front();
+        plan_next();
     }
 }
 
 void host_gate::restore(clock::time_point next_at, std::uint32_t failures,
                         std::uint32_t trips) noexcept {
     next_at_ = next_at;
+    slot_ = next_at - step();
     failures_ = failures;
     trips_ = trips;
 }

@@ -8,11 +8,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace weir::crawl::detail {
 
 struct gate_rules {
-    clock::duration interval{};  // between the starts of two requests, at least
+    gate_rules() = default;
+    // `rate`: requests a second, 0 for no limit; `delay`: between two requests, at least.
+    gate_rules(double rate, clock::duration delay) noexcept;
+
+    clock::duration interval{};  // between two requests, on average
+    // Within as many intervals there are at most so many requests; 1: they are evenly spaced.
+    std::size_t window = 1;
     std::size_t max_in_flight = 8;
     std::uint32_t breaker_failures = 5;  // 0: never
     clock::duration breaker_time{};
@@ -30,12 +37,17 @@ public:
     clock::time_point next_at() const noexcept { return next_at_; }
     wait_reason reason() const noexcept { return reason_; }
 
-    void begin(clock::time_point now) noexcept;
+    // A request begins. `due`: when it could have; what it is late by is made up for, up to half a
+    // window.
+    void begin(clock::time_point now, clock::time_point due);
     // The request that began last leaves only now.
     void leaves(clock::time_point now) noexcept;
-    // A request has come back. The first one may have waited long for its connection.
-    void returned(clock::time_point now) noexcept;
-    void end() noexcept { --in_flight_; }
+    // The answer to the request that left at `left`. A request whose answer takes longer than usual
+    // may have reached the server late, the first one above all, which waits for its connection.
+    void answered(clock::time_point left, clock::duration latency) noexcept;
+    void end(clock::time_point now) noexcept;
+    // Nothing was requested for a while, and nothing is.
+    bool is_idle(clock::time_point now) const noexcept;
     void succeed() noexcept;
     // A failure that is the host's: no connection, no answer. True if the host is to be given up.
     bool fail(clock::time_point now) noexcept;
@@ -48,13 +60,23 @@ public:
     void restore(clock::time_point next_at, std::uint32_t failures, std::uint32_t trips) noexcept;
 
 private:
+    clock::duration window_time() const noexcept;
+    clock::duration longest_credit() const noexcept { return window_time() / 2; }
+    // Between planned times.
+    clock::duration step() const noexcept;
+    void plan_next() noexcept;
+
     gate_rules rules_;
     clock::time_point next_at_ = clock::time_point::min();
+    clock::time_point slot_ = clock::time_point::min();  // of the last request, as planned
+    std::vector<clock::time_point> left_;  // the last requests of a window: when they left
+    std::size_t last_ = 0;                 // in left_, which is a ring
+    clock::time_point ended_at_ = clock::time_point::min();  // the last request
+    clock::duration quickest_ = clock::duration::max();      // of the answers
     std::size_t in_flight_ = 0;
     std::uint32_t failures_ = 0;  // in a row
     std::uint32_t trips_ = 0;     // in a row; not 0: one request at a time tries the host
     wait_reason reason_ = wait_reason::none;
-    bool has_returned_ = false;
 };
 
 std::string_view name_of(host_gate::wait_reason why) noexcept;

@@ -35,6 +35,27 @@ WEIR_TEST(CrawlPoliteness, TheRateHoldsInEverySecond) {
     EXPECT_LE(web.most_in_flight, 8);
 }
 
+// Of many hosts that begin at once, each gets its connection late, and its links later still.
+WEIR_TEST(CrawlPoliteness, HostsThatBeginLateEndInTime) {
+    for (const auto slow : {50ms, 200ms, 350ms}) {
+        simulated_web web;
+        web.set("http://a.test/robots.txt", answer::of_status(404));
+        web.set("http://a.test/", answer(links_to(numbered(50))).after(slow));
+        web.otherwise = [](const std::string& url) {
+            return empty_page().after(url.size() % 3 * 4ms);
+        };
+        crawl_options options = fast("http://a.test/");
+        options.rate = 5;
+        memory_store store;
+        co_await crawl(options, web, store);
+        EXPECT_EQ(web.requests.size(), 52u);
+        for (std::size_t i = 5; i < web.requests.size(); ++i) {
+            EXPECT_GE(web.requests[i].when - web.requests[i - 5].when, 1s) << i;
+        }
+        EXPECT_LE(web.requests.back().when - web.requests.front().when, 51 * 202ms);
+    }
+}
+
 WEIR_TEST(CrawlPoliteness, OneHostThatWaitsDoesNotHoldUpOthers) {
     simulated_web web;
     web.page("http://a.test/", "http://slow.test/", "http://b.test/");
