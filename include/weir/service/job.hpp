@@ -30,6 +30,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace weir::service {
 
@@ -71,12 +74,31 @@ protected:
     ~progress_listener() = default;
 };
 
+// The result of a step was not kept: the task does not belong to this run any more, since the node
+// was presumed dead. Another run has it, or will.
+class step_lost : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// Keeps the results of the steps of a job.
+class step_keeper {
+public:
+    // The result that counts: that of the first call with this name. Throws step_lost, and
+    // permanent_failure if the task has too many steps.
+    virtual task<std::string> keep(std::string name, std::string json) = 0;
+
+protected:
+    ~step_keeper() = default;
+};
+
 class job {
 public:
     // The service creates jobs; create one to test a handler. The arguments must outlive the job.
+    // Without a step_keeper, the job alone remembers its steps.
     explicit job(const task_record& task, clock::time_point deadline = clock::time_point::max(),
-                 progress_listener* reports = nullptr) noexcept
-        : task_(task), deadline_(deadline), reports_(reports) {}
+                 progress_listener* reports = nullptr, step_keeper* steps = nullptr) noexcept
+        : task_(task), deadline_(deadline), reports_(reports), keeper_(steps) {}
     job(const job&) = delete;
     job& operator=(const job&) = delete;
 
@@ -94,6 +116,28 @@ public:
     // both. Cheap: the service writes only the latest of frequent reports. It keeps 1000 bytes of
     // the message. Throws invalid_argument if the fraction is not a number.
     void progress(double fraction, std::string_view message = {});
+    // Runs `work`, a function that returns task<boost::json::value> or task<>, and keeps its result
+    // with the task: a later run of the task, after a failure or a crash, gets the kept result and
+    // does not run `work` again.
+    //
+    //     const auto charge = co_await job.step("charge", [&] { return charge_card(order); });
+    //     co_await job.step("receipt", [&] { return send_receipt(order, charge); });
+    //
+    // The result is durable when step() returns. If the process crashes after the work and before
+    // that, or the work throws, the next run does the work again: let it be idempotent, for example
+    // by a key made of id() and the name of the step. A name means one step of the task: a second
+    // call with it returns the result of the first, so a loop numbers its steps. The result comes
+    // back as JSON text has it, also to the run that made it. A stop during the work keeps nothing;
+    // once the work has ended, its result is written before the stop takes effect. Results are
+    // stored as they are, also those with secrets of the task; the API shows names and sizes alone.
+    //
+    // Throws invalid_argument for a name that is empty, longer than max_step_name, has control
+    // characters or is that of a step that runs now; permanent_failure beyond max_steps, and for
+    // results of more than max_step_bytes, or max_task_step_bytes altogether; step_lost.
+    template <class Work>
+    weir::task<boost::json::value> step(std::string_view name, Work&& work) {
+        return run_step(std::string(name), step_work_of(std::forward<Work>(work)));
+    }
     // The result as JSON text. The service stores it byte by byte, and not the value that the
     // handler returns. Throws invalid_argument if it is not JSON.
     void set_result(std::string json);
@@ -122,9 +166,27 @@ public:
     std::chrono::milliseconds requested_pause() const noexcept { return pause_; }
 
 private:
+    using step_work = std::function<weir::task<boost::json::value>()>;
+
+    template <class Work>
+    static step_work step_work_of(Work&& work) {
+        if constexpr (std::is_same_v<std::invoke_result_t<std::decay_t<Work>&>, weir::task<>>) {
+            return [work = std::forward<Work>(work)]() mutable { return null_after(work()); };
+        } else {
+            return step_work(std::forward<Work>(work));
+        }
+    }
+    static weir::task<boost::json::value> null_after(weir::task<> work);
+    weir::task<boost::json::value> run_step(std::string name, step_work work);
+    // Null: none.
+    const std::string* kept_step(std::string_view name) const noexcept;
+
     const task_record& task_;
     clock::time_point deadline_;
     progress_listener* reports_;
+    step_keeper* keeper_;
+    std::vector<step_record> own_steps_;      // kept by this run
+    std::vector<std::string> running_steps_;  // names
     mutable std::optional<boost::json::value> payload_;
     std::optional<std::string> result_;
     destination_outcome outcome_ = destination_outcome::unknown;

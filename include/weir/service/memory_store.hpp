@@ -28,6 +28,7 @@ enum class store_call : unsigned char {
     running_on,
     settle,
     note_progress,
+    keep_step,
     heartbeat,
     nodes,
     retire,
@@ -90,6 +91,7 @@ public:
                                    moment now) override;
     task<> note_progress(std::string_view node, std::vector<progress_note> notes,
                          timestamp now) override;
+    task<step_answer> keep_step(std::string_view node, run_key key, step_record step) override;
     task<heartbeat_answer> heartbeat(node_record node, moment now) override;
     task<std::vector<node_record>> nodes() override;
     task<> retire(std::string_view node) override;

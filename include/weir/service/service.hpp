@@ -114,7 +114,7 @@ public:
     task<task_page> list(task_filter filter);
     task<std::vector<hold>> why(task_id id);
     task<change_result> cancel(task_id id);
-    task<change_result> retry(task_id id);
+    task<change_result> retry(task_id id, step_policy steps = step_policy::keep);
     task<std::size_t> redrive(task_filter filter);
     task<change_result> remove_task(task_id id);
     // Throws invalid_value for a value or payload that submit() would refuse.

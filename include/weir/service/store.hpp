@@ -147,6 +147,20 @@ struct progress_note {
     std::string message;
 };
 
+// What became of a step.
+struct step_answer {
+    enum class verdict : unsigned char {
+        kept,
+        known,        // the task has a step of this name: its result counts
+        not_running,  // the node does not run this any more; nothing was written
+        too_many,     // more than max_steps, or than max_task_step_bytes; nothing was written
+    };
+    step_answer() = default;
+
+    verdict what = verdict::not_running;
+    std::string result;  // of kept and known
+};
+
 struct heartbeat_answer {
     heartbeat_answer() = default;
 
@@ -242,6 +256,9 @@ enum class change_result : unsigned char {
     key_taken,  // retry: another task holds its unique_key
 };
 
+// Whether a task that is retried gets the steps that its former runs have kept.
+enum class step_policy : unsigned char { keep, forget };
+
 enum class task_action : unsigned char { cancel, retry, remove };
 std::string_view to_string(task_action action) noexcept;  // cancel, retry, delete
 
@@ -251,6 +268,7 @@ struct bulk_change {
 
     task_action action{};
     std::vector<task_id> ids;
+    step_policy steps = step_policy::keep;  // of retry
     // Tasks whose state is not the filter's any more (state, view, any_of) stay as they are. The
     // other members do not count.
     task_filter only;
@@ -338,6 +356,11 @@ public:
                                            moment now) = 0;
     virtual task<> note_progress(std::string_view node, std::vector<progress_note> notes,
                                  timestamp now) = 0;
+
+    // Keeps the result of a step of a running task, for all its later runs. The first result of
+    // each name wins. Claims and find() return the steps, and their tasks take them along when they
+    // are removed.
+    virtual task<step_answer> keep_step(std::string_view node, run_key key, step_record step) = 0;
 
     // The first heartbeat registers the node. The next ones renew its lease until expires_at,
     // unless the lease has ended or another process has the same id. None shortens the lease: a

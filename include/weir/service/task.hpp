@@ -134,6 +134,23 @@ struct attempt_record {
     std::string node;  // the node that ran it
 };
 
+// A result that a handler has kept: see job::step().
+struct step_record {
+    step_record() = default;
+
+    std::string name;
+    std::string result;  // JSON
+    timestamp kept_at{};
+};
+inline constexpr std::size_t max_steps = 1000;  // of a task
+inline constexpr std::size_t max_step_name = 200;
+inline constexpr std::size_t max_step_bytes = 64 * 1024;             // of a result
+inline constexpr std::size_t max_task_step_bytes = 4 * 1024 * 1024;  // all results of a task
+
+// Throws invalid_value unless the name has 1 to max_step_name bytes of UTF-8 without control
+// characters.
+void check_step_name(std::string_view name);
+
 struct task_record : new_task {
     task_record() = default;
 
@@ -156,6 +173,9 @@ struct task_record : new_task {
     std::string result;   // JSON, of a completed task
     std::string error;    // of the last failed run
     std::string held_by;  // why a handler postponed it: 'the circuit of example.com is open'
+
+    std::uint32_t step_count = 0;    // kept steps
+    std::vector<step_record> steps;  // in the order in which they were kept; not in lists
 };
 
 enum class task_view : unsigned char {

@@ -109,6 +109,9 @@ std::string_view openapi_paths() noexcept {
 "/tasks/{id}/retry": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "post": {"operationId": "retryTask", "summary": "Run a task again, or now", "tags": ["tasks"],
     "description": "What failed or was cancelled begins again with all its attempts; what waits for later runs now.",
+    "parameters": [{"name": "steps", "in": "query",
+      "description": "Whether the task gets the steps that its former runs have kept",
+      "schema": {"type": "string", "enum": ["keep", "forget"], "default": "keep"}}],
     "responses": {
       "200": {"description": "It will run",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},

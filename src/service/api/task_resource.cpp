@@ -115,6 +115,16 @@ response changed(std::string_view id, std::string_view what, change_result resul
         is_done ? status::ok : status::accepted);
 }
 
+// The parameter 'steps' of POST /tasks/{id}/retry.
+step_policy read_step_policy(const http::request& request) {
+    const std::string text = request.query("steps").value_or("keep");
+    if (text != "keep" && text != "forget") {
+        throw invalid_value("steps", "the parameter 'steps' is " + base::quoted(text, 40) +
+                                         "; it must be keep or forget");
+    }
+    return text == "keep" ? step_policy::keep : step_policy::forget;
+}
+
 // The parameter 'wait' of GET /tasks/{id}; 0 if it is missing.
 clock::duration read_wait(const http::request& request) {
     constexpr double max_wait = 60;
@@ -362,6 +372,7 @@ answer task_resource::find(http::request& request) {
     co_return json_object([&](json_writer& json) {
         write_task(json, found->task, tasks_.now(), task_part::all);
         write_attempts(json, found->attempts);
+        write_steps(json, found->task.steps);
         write_callback_ids(json, found->callbacks);
     });
 }
@@ -474,7 +485,7 @@ answer task_resource::cancel(http::request& request) {
 
 answer task_resource::retry(http::request& request) {
     const task_id id = read_task_id(request.param("id"));
-    const change_result result = co_await tasks_.retry(id);
+    const change_result result = co_await tasks_.retry(id, read_step_policy(request));
     if (result == change_result::not_found) {
         throw_no_task(id.text());
     }
@@ -522,6 +533,7 @@ answer task_resource::edit(http::request& request) {
     co_return json_object([&](json_writer& json) {
         write_task(json, found->task, tasks_.now(), task_part::all);
         write_attempts(json, found->attempts);
+        write_steps(json, found->task.steps);
     });
 }
 

@@ -101,14 +101,15 @@ private:
 };
 
 runner::runner(const handler_registry& handlers, endpoint_list& endpoints, settler& ends,
-               settlement_builder& builder, progress_writer& progress, claim_trigger& claims,
-               task_metrics& metrics, const event_log& log, const service_options& options,
-               tracer* traces)
+               settlement_builder& builder, progress_writer& progress, step_writer& steps,
+               claim_trigger& claims, task_metrics& metrics, const event_log& log,
+               const service_options& options, tracer* traces)
     : handlers_(handlers),
       endpoints_(endpoints),
       ends_(ends),
       builder_(builder),
       progress_(progress),
+      steps_(steps),
       claims_(claims),
       metrics_(metrics),
       log_(log),
@@ -188,7 +189,8 @@ task<> runner::execute(run& current) {
     } else {
         cancel_scope scope(current.deadline);
         current.scope = &scope;
-        job current_job(current.record, current.deadline, &current.progress);
+        run_steps steps(steps_, current.key(), *current.owner);
+        job current_job(current.record, current.deadline, &current.progress, &steps);
         if (traces_ != nullptr && !current.record.traceparent.empty()) {
             current.traced = traces_->begin_run(current.record);
             if (current.traced != nullptr) {

@@ -10,6 +10,7 @@
 #include "service/engine/progress_writer.hpp"
 #include "service/engine/settlement_builder.hpp"
 #include "service/engine/settler.hpp"
+#include "service/engine/step_writer.hpp"
 #include "service/engine/task_metrics.hpp"
 #include "service/tracing/tracer.hpp"
 
@@ -30,9 +31,9 @@ namespace weir::service::detail {
 class runner {
 public:
     runner(const handler_registry& handlers, endpoint_list& endpoints, settler& ends,
-           settlement_builder& builder, progress_writer& progress, claim_trigger& claims,
-           task_metrics& metrics, const event_log& log, const service_options& options,
-           tracer* traces = nullptr);
+           settlement_builder& builder, progress_writer& progress, step_writer& steps,
+           claim_trigger& claims, task_metrics& metrics, const event_log& log,
+           const service_options& options, tracer* traces = nullptr);
     runner(const runner&) = delete;
     runner& operator=(const runner&) = delete;
     ~runner();
@@ -87,6 +88,7 @@ private:
     settler& ends_;
     settlement_builder& builder_;
     progress_writer& progress_;
+    step_writer& steps_;
     claim_trigger& claims_;
     task_metrics& metrics_;
     const event_log& log_;

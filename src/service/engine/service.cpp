@@ -6,9 +6,10 @@
 //   store_client       calls the store with a deadline
 //   claim_trigger      tells the claimer that a task may be claimable
 //   claimer            claims tasks for free workers       -> runner
-//   runner             runs them with their handlers       -> settler, progress_writer
+//   runner             runs them with their handlers       -> settler, progress_writer, step_writer
 //   settler            writes their ends to the store
 //   progress_writer    writes their progress to the store
+//   step_writer        keeps the results of their steps in the store
 //   lease_keeper       sends heartbeats; on a lost lease   -> runner
 //   rescuer            returns tasks of dead nodes, and retires old leases
 //   scheduler          submits tasks of schedules
@@ -24,7 +25,7 @@
 // the store. Only then the components end, the leases are released, and the stop takes effect.
 
 #include "base/fiber_namer.hpp"
-#include "base/option_checks.hpp"
+#include "service/engine/checked_options.hpp"
 #include "service/engine/claimer.hpp"
 #include "service/engine/node_list.hpp"
 #include "service/engine/operation_desk.hpp"
@@ -50,45 +51,11 @@ namespace {
 // A queue with a million tasks is removed in many steps.
 constexpr clock::duration removal_limit = 10min;
 
-const service_options& checked(const service_options& options) {
-    using weir::detail::throw_bad_option;
-    const auto check_positive = [](std::string_view option, clock::duration value) {
-        if (value <= clock::duration::zero()) {
-            throw_bad_option("service", option, value, "more than 0");
-        }
-    };
-    if (options.workers == 0) {
-        throw_bad_option("service", "workers", 0, "1 or more");
-    }
-    if (options.claim_batch == 0) {
-        throw_bad_option("service", "claim_batch", 0, "1 or more");
-    }
-    if (options.max_crashes == 0) {
-        throw_bad_option("service", "max_crashes", 0, "1 or more");
-    }
-    if (options.max_result_bytes < 4) {
-        throw_bad_option("service", "max_result_bytes", options.max_result_bytes,
-                         "4 or more: the shortest result is null");
-    }
-    check_positive("default_timeout", options.default_timeout);
-    check_positive("lease", options.lease);
-    check_positive("heartbeat", options.heartbeat);
-    check_positive("poll", options.poll);
-    check_positive("store_timeout", options.store_timeout);
-    if (options.heartbeat > options.lease / 3) {
-        throw_bad_option("service", "heartbeat", options.heartbeat, "a third of the lease at most");
-    }
-    if (options.drain_limit < clock::duration::zero()) {
-        throw_bad_option("service", "drain_limit", options.drain_limit, "0 or more");
-    }
-    return options;
-}
-
 }  // namespace
 
 struct service::components {
     components(weir::service::store& target, const service_options& settings)
-        : options(checked(settings)), store(target, options.store_timeout, log) {}
+        : options(detail::checked_options(settings)), store(target, options.store_timeout, log) {}
 
     const service_options options;
     const detail::event_log log{options.log};
@@ -102,7 +69,8 @@ struct service::components {
     detail::settler settler{store, time, log, builder, trigger};
     detail::progress_writer progress{store, time};
     detail::endpoint_list endpoints{store, handlers};
-    detail::runner runner{handlers, endpoints, settler, builder, progress,
+    detail::step_writer steps{store, time};
+    detail::runner runner{handlers, endpoints, settler, builder, progress, steps,
                           trigger,  metrics,   log,     options, &traces};
     detail::lease_keeper leases{store, time, log, runner, trigger, options};
     detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
@@ -364,11 +332,15 @@ task<change_result> service::cancel(task_id id) {
     co_return result;
 }
 
-task<change_result> service::retry(task_id id) {
-    const change_result result =
-        co_await parts_->store.write(parts_->store->retry(id, parts_->time.moment_now()));
+task<change_result> service::retry(task_id id, step_policy steps) {
+    bulk_change change;
+    change.action = task_action::retry;
+    change.ids.push_back(id);
+    change.steps = steps;
+    const std::vector<change_result> results = co_await parts_->store.write(
+        parts_->store->change_tasks(std::move(change), parts_->time.moment_now()));
     parts_->trigger.claim_now();
-    co_return result;
+    co_return results.at(0);
 }
 
 task<std::size_t> service::redrive(task_filter filter) {

@@ -4,6 +4,7 @@
 
 #include "base/option_checks.hpp"
 #include "base/quoted.hpp"
+#include "base/utf8.hpp"
 #include "service/engine/secret_texts.hpp"
 
 #include <weir/error.hpp>
@@ -143,6 +144,14 @@ void check(const new_task& task) {
     check_callback("on_failure", task.on_failure);
     check_json("payload", task.payload, task.secret.empty() ? task.payload : "***");
     detail::check_secret(task);
+}
+
+void check_step_name(std::string_view name) {
+    if (name.empty() || name.size() > max_step_name || !is_plain(name) || !base::is_utf8(name)) {
+        throw invalid_value("name", "step: its name is " + base::quoted(name, 60) +
+                                        "; it must have 1 to " + std::to_string(max_step_name) +
+                                        " bytes of UTF-8, without control characters");
+    }
 }
 
 void check(const queue_limits& limits) {

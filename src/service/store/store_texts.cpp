@@ -40,6 +40,12 @@ std::string crash_limit_error(std::uint32_t crashes) {
     return std::string(crash_error) + ", for the " + std::to_string(crashes) + ending + " time";
 }
 
+std::string step_limit_error(std::string_view step) {
+    return "the step '" + std::string(step) + "' cannot be kept: a task has at most " +
+           std::to_string(max_steps) + " steps, and " + std::to_string(max_task_step_bytes) +
+           " bytes of results of them";
+}
+
 void throw_too_many_queues(std::string_view queue, std::size_t max_queues) {
     throw too_many_queues("the queue '" + std::string(queue) + "' would be one more than the " +
                           std::to_string(max_queues) + " that max_queues allows");

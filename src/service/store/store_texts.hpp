@@ -21,6 +21,9 @@ std::string storable_text(std::string_view text, std::size_t max_bytes);
 constexpr std::string_view crash_error = "the process that ran the task has ended";
 std::string crash_limit_error(std::uint32_t crashes);
 
+// The error of a task that has as many steps, or bytes of them, as it may have.
+std::string step_limit_error(std::string_view step);
+
 [[noreturn]] void throw_too_many_queues(std::string_view queue, std::size_t max_queues);
 [[noreturn]] void throw_too_many_keys(std::string_view queue);
 

@@ -97,8 +97,9 @@ struct components {
     detail::settler settler{store, time, log, builder, trigger};
     detail::progress_writer progress{store, time};
     detail::endpoint_list endpoints{store, handlers};
+    detail::step_writer steps{store, time};
     detail::runner runner{handlers, endpoints, settler, builder, progress,
-                          trigger,  metrics,   log,     options};
+                          steps,    trigger,   metrics, log,     options};
     detail::lease_keeper leases{store, time, log, runner, trigger, options};
     detail::claimer claimer{store, time, log, trigger, leases, runner, settler, builder, options};
     detail::rescuer rescuer{store,  time,    log,     leases,  claimer,

@@ -68,6 +68,11 @@ public:
             return real_.note_progress(node, notes, now);
         });
     }
+    task<step_answer> keep_step(std::string_view node, run_key key, step_record step) override {
+        return pass(store_call::keep_step, [this, node = std::string(node), key, step] {
+            return real_.keep_step(node, key, step);
+        });
+    }
     task<heartbeat_answer> heartbeat(node_record node, moment now) override {
         if (pid_ != 0) {
             node.pid = pid_;

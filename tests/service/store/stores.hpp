@@ -96,15 +96,24 @@ inline task<> inspect_sqlite(std::string folder) {
         "SELECT 'tag ' || tag FROM tags WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT 'unique key ' || key FROM unique_keys WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT 'follow-up of ' || task FROM follow_ups WHERE task NOT IN (SELECT id FROM tasks)",
+        "SELECT 'step of ' || task FROM steps WHERE task NOT IN (SELECT id FROM tasks)",
+        "SELECT 'steps of ' || id FROM tasks WHERE coalesce(steps, 0) != (SELECT count(*) FROM "
+        "steps WHERE task = tasks.id) OR coalesce(step_bytes, 0) != (SELECT ifnull(sum(length(CAST("
+        "result AS BLOB))), 0) FROM steps WHERE task = tasks.id)",
         "SELECT 'attempt of ' || task FROM attempts WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check != 'ok'",
     };
+    // For the checks alone: without these, thousands of flows are counted in a square of the time.
+    co_await tables.execute("CREATE INDEX inspected_flow ON tasks(flow, state)");
+    co_await tables.execute("CREATE INDEX inspected_branch ON tasks(branch, state)");
     for (const char* const each : checks) {
         const weir::sqlite::rows wrong = co_await tables.query(each);
         for (const auto& what : wrong.as<std::string>()) {
             ADD_FAILURE() << "wrong: " << what << ", by " << each;
         }
     }
+    co_await tables.execute("DROP INDEX inspected_flow");
+    co_await tables.execute("DROP INDEX inspected_branch");
     co_await tables.close();
 }
 

@@ -200,6 +200,18 @@ void write_attempts(json_writer& json, std::span<const attempt_record> attempts)
     json.end_array();
 }
 
+void write_steps(json_writer& json, std::span<const step_record> steps) {
+    json.key("steps").begin_array();
+    for (const step_record& each : steps) {
+        json.begin_object();
+        json.member("name", each.name);
+        json.member("bytes", each.result.size());
+        json.member("kept_at", each.kept_at);
+        json.end_object();
+    }
+    json.end_array();
+}
+
 void write_event(json_writer& json, const task_event& event) {
     json.begin_object();
     json.member("id", event.id.text());

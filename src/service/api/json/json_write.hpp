@@ -18,6 +18,8 @@ enum class task_part : unsigned char { summary, all };  // a summary has neither
 // Members of an open object.
 void write_task(json_writer& json, const task_record& task, timestamp now, task_part part);
 void write_attempts(json_writer& json, std::span<const attempt_record> attempts);
+// Without their results, which may hold secrets.
+void write_steps(json_writer& json, std::span<const step_record> steps);
 // The tasks that its ends have created.
 void write_callback_ids(json_writer& json, std::span<const task_id> created);
 void write_event(json_writer& json, const task_event& event);

@@ -221,6 +221,13 @@ task<> memory_store::note_progress(std::string_view node, std::vector<progress_n
     });
 }
 
+task<step_answer> memory_store::keep_step(std::string_view node, run_key key, step_record step) {
+    return perform(store_call::keep_step,
+                   [node = std::string(node), key, step = std::move(step)](tables& in) {
+                       return in.tasks.keep_step(node, key, step);
+                   });
+}
+
 // ---- nodes
 
 task<heartbeat_answer> memory_store::heartbeat(node_record node, moment now) {

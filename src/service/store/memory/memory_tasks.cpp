@@ -124,6 +124,7 @@ task_page memory_tasks::list(const task_filter& filter, timestamp now) const {
         }
         if (matches(filter, each->second.record, now)) {
             task_record& added = found.emplace_back(each->second.record);
+            added.steps.clear();
             if (filter.is_brief) {
                 added.payload = "null";
                 added.result.clear();
@@ -206,6 +207,35 @@ void memory_tasks::add_attempt(memory_task& task, attempt_end end, std::string_v
     if (task.attempts.size() > kept_attempts) {
         task.attempts.erase(task.attempts.begin());
     }
+}
+
+step_answer memory_tasks::keep_step(std::string_view node, const run_key& key,
+                                    const step_record& step) {
+    step_answer answer;
+    memory_task* const found = find_running(node, key);
+    if (found == nullptr) {
+        return answer;
+    }
+    std::vector<step_record>& steps = found->record.steps;
+    const auto known = std::ranges::find(steps, step.name, &step_record::name);
+    if (known != steps.end()) {
+        answer.what = step_answer::verdict::known;
+        answer.result = known->result;
+        return answer;
+    }
+    std::size_t bytes = step.result.size();
+    for (const step_record& each : steps) {
+        bytes += each.result.size();
+    }
+    if (steps.size() >= max_steps || bytes > max_task_step_bytes) {
+        answer.what = step_answer::verdict::too_many;
+        return answer;
+    }
+    steps.push_back(step);
+    ++found->record.step_count;
+    answer.what = step_answer::verdict::kept;
+    answer.result = step.result;
+    return answer;
 }
 
 std::size_t memory_tasks::purge(const retention& kept, timestamp now, std::size_t limit) {
@@ -294,6 +324,11 @@ std::vector<change_result> memory_tasks::change_all(const bulk_change& change, m
                 break;
             case task_action::retry:
                 results.push_back(retry(id, now));
+                if (results.back() == change_result::done && change.steps == step_policy::forget) {
+                    task_record& record = find(id)->record;
+                    record.step_count = 0;
+                    record.steps.clear();
+                }
                 break;
             case task_action::remove:
                 results.push_back(remove_ended(id, now.at));

@@ -49,6 +49,8 @@ public:
     // The task runs again at once, with all its attempts unless it is pending. False: another task
     // holds its unique key.
     bool run_again(memory_task& task, moment now);
+    // See the store.
+    step_answer keep_step(std::string_view node, const run_key& key, const step_record& step);
     // Adds the end of the current run to the history.
     static void add_attempt(memory_task& task, attempt_end end, std::string_view error,
                             timestamp now);

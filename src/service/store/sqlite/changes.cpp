@@ -6,6 +6,7 @@
 
 #include "service/store/sqlite/purge.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
+#include "service/store/sqlite/steps.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -117,6 +118,9 @@ std::vector<change_result> task_changes::change_all(const bulk_change& change) {
             results.push_back(cancel(id, *found));
         } else if (change.action == task_action::retry) {
             results.push_back(retry(id, *found));
+            if (results.back() == change_result::done && change.steps == step_policy::forget) {
+                forget_steps(session_, id);
+            }
         } else {
             results.push_back(remover.remove_ended(id));
         }

@@ -12,6 +12,7 @@
 #include "service/store/sqlite/claim.hpp"
 
 #include "service/store/sqlite/rows/task_rows.hpp"
+#include "service/store/sqlite/steps.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -263,6 +264,7 @@ void claim_operation::fetch(queue_turns& queue, flow_turns& flow) {
 void claim_operation::start(const sqlite::row& row, std::size_t turn, const task_place& place) {
     task_record& task = result_.tasks[turn];
     task = read_task(row);
+    read_steps(session_, task);
     task.state = task_state::running;
     ++task.run;
     task.queue = place.queue.name;

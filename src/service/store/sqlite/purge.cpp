@@ -91,6 +91,9 @@ void task_remover::remove(const sqlite::row& task) {
     if (task.get<bool>(10)) {
         session_.execute("DELETE FROM follow_ups WHERE task = ?", id);
     }
+    if (task.get<bool>(11)) {
+        session_.execute("DELETE FROM steps WHERE task = ?", id);
+    }
     session_.execute("DELETE FROM tasks WHERE id = ?", id);
     const task_place place = books_.place(task.get<std::int64_t>(1), task.get<std::int64_t>(2),
                                           task.get<std::optional<std::int64_t>>(9));

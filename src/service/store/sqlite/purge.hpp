@@ -18,7 +18,7 @@ public:
     // The columns that remove() expects.
     static constexpr std::string_view columns =
         "id, queue, flow, state, line, tags IS NOT NULL, payload IS NULL, run, "
-        "unique_key, branch, callbacks IS NOT NULL";
+        "unique_key, branch, callbacks IS NOT NULL, steps IS NOT NULL";
 
     task_remover(sqlite::session& session, moment now) : session_(session), books_(session, now) {}
     void remove(const sqlite::row& task);

@@ -17,6 +17,7 @@
 #include "service/store/sqlite/rows/task_rows.hpp"
 #include "service/store/sqlite/schedules.hpp"
 #include "service/store/sqlite/settle.hpp"
+#include "service/store/sqlite/steps.hpp"
 #include "service/store/sqlite/submit.hpp"
 #include "service/store/sqlite/task_ends.hpp"
 #include "service/store/store_texts.hpp"
@@ -121,6 +122,14 @@ public:
         });
     }
 
+    task<step_answer> keep_step(std::string_view node, run_key key, step_record step) override {
+        return change({}, [node = std::string(node), key, step = std::move(step)](
+                              sqlite::session& session, event_list&) {
+            const std::optional<std::int64_t> number = node_number(session, node);
+            return number ? detail::keep_step(session, *number, key, step) : step_answer();
+        });
+    }
+
     // ---- nodes
 
     task<heartbeat_answer> heartbeat(node_record node, moment now) override {
@@ -172,6 +181,7 @@ public:
             if (!found.empty()) {
                 result.emplace();
                 result->task = read_named_task(found[0]);
+                read_steps(session, result->task);
                 result->attempts = read_attempts(session, id.number());
                 if (has_follow_ups(result->task)) {
                     result->callbacks = read_follow_ups(session, id.number());

@@ -234,6 +234,18 @@ CREATE TABLE follow_ups(
 -- 0 queue, 1 skip, 2 replace the last task if it has not ended.
 ALTER TABLE schedules ADD COLUMN overlap INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE tasks ADD COLUMN secret TEXT;         -- JSON: members of the payload not to be shown
+)sql",
+    R"sql(
+-- Results that handlers have kept for the later runs of their task.
+CREATE TABLE steps(
+    id INTEGER PRIMARY KEY,
+    task INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    kept_at INTEGER NOT NULL,
+    result TEXT NOT NULL,                 -- JSON
+    UNIQUE(task, name));
+ALTER TABLE tasks ADD COLUMN steps INTEGER;       -- their number; null: none
+ALTER TABLE tasks ADD COLUMN step_bytes INTEGER;  -- of all their results
 )sql"};
 
 std::int64_t pragma(sqlite::session& session, const char* name) {

@@ -106,6 +106,7 @@ task_record read_task(const sqlite::row& row) {
     read_callbacks(read, callbacks);
     columns.optional(read.traceparent);
     columns.optional(read.tracestate);
+    columns.optional(read.step_count);
     columns.optional(read.payload);
     columns.optional(read.result);
     return read;

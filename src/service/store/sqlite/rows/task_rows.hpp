@@ -22,9 +22,9 @@ inline constexpr std::string_view task_columns =
     "tasks.started_at, finished_at, kind, run_at, timeout_ms, max_attempts, backoff_ms, factor, "
     "max_backoff_ms, jitter, idempotency_key, unique_key, unique_for, tags, secret, progress, "
     "message, "
-    "held_by, error, callbacks, traceparent, tracestate, "
+    "held_by, error, callbacks, traceparent, tracestate, steps, "
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
-inline constexpr std::size_t task_column_count = 33;
+inline constexpr std::size_t task_column_count = 34;
 // The last of these, whose values may be long.
 inline constexpr std::string_view long_columns =
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
