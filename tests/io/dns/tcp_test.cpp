@@ -177,7 +177,10 @@ WEIR_IO_TEST(Tcp, CancelledAtAnyTime) {
     std::mt19937 random(5);
     int connected = 0;
     for (int round = 0; round < 400; ++round) {
-        const std::string where = (random() % 3 == 0 ? "127.0.0.2:" : "localhost:") + port_of(v4);
+        // Some are not cancelled: what the cancelled ones left behind must not disturb them.
+        const bool runs_to_its_end = round % 20 == 19;
+        const bool into_the_hole = !runs_to_its_end && random() % 3 == 0;
+        const std::string where = (into_the_hole ? "127.0.0.2:" : "localhost:") + port_of(v4);
         auto connecting = weir::spawn(
             [](std::string to, int& count) -> weir::task<> {
                 weir::io::socket connection = co_await weir::tcp::connect(to);
@@ -190,11 +193,13 @@ WEIR_IO_TEST(Tcp, CancelledAtAnyTime) {
         if (random() % 4 == 0) {
             co_await weir::sleep(std::chrono::microseconds(random() % 200));
         }
-        connecting.cancel();
+        if (!runs_to_its_end) {
+            connecting.cancel();
+        }
         const auto ended = co_await weir::settle(connecting);
         EXPECT_FALSE(ended.has_error());
     }
-    EXPECT_GT(connected, 0);
+    EXPECT_GE(connected, 20);
     accepting.cancel();
     WEIR_EXPECT_CANCELLED(accepting);
 }
