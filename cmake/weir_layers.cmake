@@ -15,8 +15,10 @@
 #                              layer that is edited often
 #
 # makes `weir_<name>` with the alias `weir::<name>`, or says why not: a layer whose libraries are
-# missing is left out and the rest still builds. The layers made are in the global property
-# WEIR_LAYERS.
+# missing is left out and the rest still builds. So are layers that WEIR_ONLY_LAYERS does not name.
+# The layers made are in the global property WEIR_LAYERS.
+
+set(WEIR_ONLY_LAYERS "" CACHE STRING "Layers to build, such as core, as a list; empty: all")
 
 # For whoever takes Weir in with FetchContent; the installed package brings it as well.
 include("${CMAKE_CURRENT_LIST_DIR}/weir_embed_assets.cmake")
@@ -26,6 +28,10 @@ function(weir_add_layer name)
     cmake_parse_arguments(PARSE_ARGV 1 layer "" "TOGETHER"
         "FOLDERS;HEADERS;LAYERS;LINK;USES;PACKAGES;PKG_CONFIG;DEBIAN")
 
+    if(WEIR_ONLY_LAYERS AND NOT name IN_LIST WEIR_ONLY_LAYERS)
+        message(STATUS "weir::${name} is off, not one of WEIR_ONLY_LAYERS")
+        return()
+    endif()
     list(TRANSFORM layer_LAYERS PREPEND weir:: OUTPUT_VARIABLE lower_layers)
     _weir_missing_targets(missing ${lower_layers} ${layer_LINK} ${layer_USES})
     _weir_missing_targets(missing_libraries ${layer_LINK} ${layer_USES})

@@ -23,8 +23,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     target_compile_options(weir_test_base INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 # Tests are compiled far more often than they are run, so only the library is optimised in full. The
-# tests of coroutines are optimised a little: that is where optimisers make mistakes.
-set(WEIR_OPTIMISED_TESTS "^(core_|semantics|sync|compilers)")
+# tests of coroutines are optimised a little: that is where optimisers make mistakes. So are those
+# that calculate longer than the compiler takes for it.
+set(WEIR_OPTIMISED_TESTS "^(core_|semantics|sync|compilers|flow_decision)")
 
 # weir_make_test_pch(<target> <option>...): a precompiled header for programs with these options.
 function(weir_make_test_pch target)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compiles public headers each on its own, included twice, and sources of the library that changed.
+"""Compiles public headers each on its own, included twice, and the sources of the library and the
+examples that changed.
 
     files_alone.py ROOT --jobs N -- COMPILER OPTION...
 
@@ -26,10 +27,17 @@ def changed_files(root: pathlib.Path) -> list[pathlib.Path]:
     names = set()
     for command in (["diff", "--name-only", "HEAD~1"], ["ls-files", "--others",
                                                         "--exclude-standard"]):
-        result = subprocess.run(["git", "-C", str(root), *command, "--", "include/weir", "src"],
+        result = subprocess.run(["git", "-C", str(root), *command, "--", "include/weir", "src",
+                                 ":(glob)examples/*.cpp"],
                                 capture_output=True, text=True, check=False)
         names.update(result.stdout.split())
-    return [root / name for name in sorted(names) if (root / name).is_file()]
+    files = [root / name for name in sorted(names) if (root / name).is_file()]
+    return [file for file in files if not has_page(file)]
+
+
+def has_page(file: pathlib.Path) -> bool:
+    """An example with files in it, whose header is made by the build."""
+    return file.with_name(file.stem + "_page").is_dir()
 
 
 def failure_of(root: pathlib.Path, file: pathlib.Path, compiler: list[str]) -> str:
