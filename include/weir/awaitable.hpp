@@ -75,14 +75,11 @@ public:
 protected:
     ~operation() = default;
 
-    // The fiber continues, through the loop's queue. Debug mode: throws wrong_thread when this is
-    // not the loop's thread.
+    // The fiber continues, through the loop's queue. Throws wrong_thread when this is not the
+    // loop's thread.
     void complete() {
-        detail::fiber& waiter = *waiter_;
-        detail::loop_core& home = waiter.home();
-        if (home.debug()) [[unlikely]] {
-            home.check_wake_slow();
-        }
+        detail::loop_core& home = waiter_->home();
+        home.check_thread("waking a task");
         complete_on(home);
     }
     // The same, where the loop is known and the thread was checked.

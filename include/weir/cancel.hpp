@@ -40,7 +40,7 @@ public:
     T await_resume() { return work_.take(); }
 
 private:
-    child_call<T> work_;
+    given_work<T> work_;
 };
 
 // settle, intercept and catchable: one boundary, three views of how the work ended.
@@ -94,7 +94,7 @@ public:
     }
 
 private:
-    child_call<T> work_;
+    given_work<T> work_;
     stop_origin origin_;
 };
 
@@ -155,6 +155,32 @@ auto catchable(Work&& work) {
     WEIR_CHECK_CALLABLE(Work);
     return detail::observed_call<detail::task_value_t<Work>, detail::view::thrown>(
         detail::to_task(std::forward<Work>(work)));
+}
+
+// What is no work: what to write instead.
+template <class Work>
+    requires(!detail::task_like<Work>)
+detail::refused_call shield(Work&&) {
+    detail::explain_work<Work>();
+    return {};
+}
+template <class Work>
+    requires(!detail::task_like<Work>)
+detail::refused_call settle(Work&&) {
+    detail::explain_work<Work>();
+    return {};
+}
+template <class Work>
+    requires(!detail::task_like<Work>)
+detail::refused_call intercept(Work&&) {
+    detail::explain_work<Work>();
+    return {};
+}
+template <class Work>
+    requires(!detail::task_like<Work>)
+detail::refused_call catchable(Work&&) {
+    detail::explain_work<Work>();
+    return {};
 }
 
 }  // namespace weir

@@ -15,6 +15,13 @@ enum class ending : unsigned char { value, error, stopped };
 
 namespace detail {
 
+// A task to be consumed, or a callable that makes one.
+template <class Cleanup>
+inline constexpr bool is_cleanup =
+    (is_task<std::remove_cvref_t<Cleanup>>::value && !std::is_lvalue_reference_v<Cleanup>) ||
+    std::is_invocable_r_v<task<void>, std::remove_reference_t<Cleanup>&, ending> ||
+    std::is_invocable_r_v<task<void>, std::remove_reference_t<Cleanup>&>;
+
 template <class Cleanup>
 task<void> start_cleanup(Cleanup& cleanup, ending end) {
     if constexpr (std::is_invocable_v<Cleanup&, ending>) {
@@ -94,7 +101,7 @@ private:
         return cleaning_.start(*this, on);
     }
 
-    child_call<T> work_;
+    given_work<T> work_;
     Cleanup cleanup_;  // a reference if an lvalue was given
     child_call<void> cleaning_;
     frame* stop_target_ = nullptr;
@@ -130,7 +137,12 @@ public:
     explicit defer_awaiter(deferred* made) noexcept : made_(made) {}
     defer_awaiter(const defer_awaiter&) = delete;
     defer_awaiter& operator=(const defer_awaiter&) = delete;
-    ~defer_awaiter() { delete made_; }
+    ~defer_awaiter() {
+        if (made_ != nullptr) [[unlikely]] {
+            report_unawaited_call("weir::defer or weir::closing");
+            delete made_;
+        }
+    }
 
     bool await_ready() const noexcept { return false; }
     template <class Promise>
@@ -190,12 +202,17 @@ auto open_use_and_close(task<Resource> opening, Body body)
 // co_await finally(work, cleanup): the clean-up runs however the work ends: value, error or stop.
 // It is a task, or a callable that makes one and may take an `ending`. It is shielded; its
 // exception replaces the ending.
-template <detail::task_like Work, class Cleanup>
+template <detail::task_like Work, class Cleanup, bool IsCleanup = detail::is_cleanup<Cleanup>>
 auto finally(Work&& work, Cleanup&& cleanup) {
     WEIR_CHECK_CALLABLE(Work);
     WEIR_CHECK_CALLABLE(Cleanup);
     using value = detail::task_value_t<Work>;
-    if constexpr (detail::is_task<std::remove_cvref_t<Cleanup>>::value) {
+    if constexpr (!IsCleanup) {
+        static_assert(IsCleanup,
+                      "the clean-up is a task, or a function that returns task<> and takes nothing "
+                      "or a weir::ending: write [&]() -> weir::task<> { ... }, or std::move(task)");
+        return detail::refused_call();
+    } else if constexpr (detail::is_task<std::remove_cvref_t<Cleanup>>::value) {
         return detail::finally_call<value, detail::cleanup_task>(
             detail::to_task(std::forward<Work>(work)), detail::cleanup_task{std::move(cleanup)});
     } else {
@@ -221,6 +238,13 @@ auto with(Resource&& resource, Body&& body) {
     }
 }
 
+template <class Work, class Cleanup>
+    requires(!detail::task_like<Work>)
+detail::refused_call finally(Work&&, Cleanup&&) {
+    detail::explain_work<Work>();
+    return {};
+}
+
 // co_await defer(fn, args...): fn(args...) makes a task that is run when this coroutine has ended,
 // after its locals are gone; last registered, first run; shielded. It owns what it is given.
 template <class Callable, class... Args>
@@ -230,6 +254,15 @@ detail::defer_awaiter defer(Callable&& callable, Args&&... args) {
     return detail::defer_awaiter(
         new detail::deferred_call<std::decay_t<Callable>, std::decay_t<Args>...>(
             std::forward<Callable>(callable), std::forward<Args>(args)...));
+}
+
+template <bool IsCall = false, class Callable, class... Args>
+    requires(!detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>)
+detail::refused_call defer(Callable&&, Args&&...) {
+    static_assert(IsCall,
+                  "defer(fn, args...) calls fn with args later, and fn returns task<>: write "
+                  "defer([](state& s) -> weir::task<> { ... }, std::ref(s)), not defer(fn(args))");
+    return {};
 }
 
 }  // namespace weir

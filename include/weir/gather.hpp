@@ -228,6 +228,20 @@ auto gather_settled(std::vector<handle<T>> handles) {
     return detail::settle_handles(std::move(handles));
 }
 
+// What is no work: what to write instead.
+template <class... Works>
+    requires detail::not_to_be_run<Works...>
+detail::refused_call gather(Works&&...) {
+    detail::explain_work<typename detail::first_refused<Works...>::type>();
+    return {};
+}
+template <class... Works>
+    requires detail::not_to_be_run<Works...>
+detail::refused_call gather_settled(Works&&...) {
+    detail::explain_work<typename detail::first_refused<Works...>::type>();
+    return {};
+}
+
 // Outcomes sorted by kind, each with its place in the input.
 template <class T>
 struct partitioned {

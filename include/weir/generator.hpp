@@ -106,8 +106,7 @@ private:
 template <class T>
 struct generator_promise final : generator_promise_base {
     WEIR_CHECK_ALIGNMENT(T);
-    generator<T> get_return_object(
-        std::source_location where = std::source_location::current()) noexcept;
+    generator<T> get_return_object(place_record where = __builtin_source_location()) noexcept;
 
     yield_awaiter yield_value(T&& value) noexcept {
         static_assert(
@@ -131,8 +130,7 @@ struct generator_promise final : generator_promise_base {
 
 template <class T>
 struct generator_promise<T&> final : generator_promise_base {
-    generator<T&> get_return_object(
-        std::source_location where = std::source_location::current()) noexcept;
+    generator<T&> get_return_object(place_record where = __builtin_source_location()) noexcept;
 
     yield_awaiter yield_value(T& value) noexcept {
         yielded = const_cast<std::remove_const_t<T>*>(std::addressof(value));
@@ -203,12 +201,12 @@ detail::moved_value<T> moved(T& object) noexcept {
 namespace detail {
 
 template <class T>
-generator<T> generator_promise<T>::get_return_object(std::source_location where) noexcept {
+generator<T> generator_promise<T>::get_return_object(place_record where) noexcept {
     know_coroutine(*this, where);
     return generator<T>(*this);
 }
 template <class T>
-generator<T&> generator_promise<T&>::get_return_object(std::source_location where) noexcept {
+generator<T&> generator_promise<T&>::get_return_object(place_record where) noexcept {
     know_coroutine(*this, where);
     return generator<T&>(*this);
 }
@@ -225,6 +223,13 @@ public:
     explicit deferred_close(Resource&& owned) : owned_(std::move(owned)) {}
     Resource& owned() noexcept { return owned_; }
     task<void> invoke() override { return close_owned(std::move(owned_)); }
+    bool drop() noexcept override {
+        if constexpr (requires { owned_.drop(); }) {
+            return owned_.drop();
+        } else {
+            return false;
+        }
+    }
 
 private:
     static task<void> close_owned(Resource owned) { co_await owned.close(); }

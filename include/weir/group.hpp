@@ -23,24 +23,41 @@ public:
     // Starts a task in the group. Throws invalid_state when the group is shutting down or has
     // ended; the task is then destroyed unstarted.
     template <class T>
-    handle<T> spawn(task<T> work, const spawn_options& options = {},
+    handle<T> spawn(task<T>&& work,
+                    std::source_location where = std::source_location::current()) const {
+        if (detail::is_plain_start(*state_)) [[likely]] {
+            return handle<T>(detail::start_plain_fiber(*state_, std::move(work)));
+        }
+        return spawn(std::move(work), spawn_options(), where);
+    }
+    template <class T>
+    handle<T> spawn(task<T>&& work, const spawn_options& options,
                     std::source_location where = std::source_location::current()) const {
         detail::start_options starting = options_for(options);
         starting.created = where;
         return handle<T>(detail::start_fiber(*state_, std::move(work), starting));
     }
+    WEIR_SPAWN_CALLS(const)
     template <class Callable, class... Args>
-        requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
+        requires(sizeof...(Args) > 4 &&
+                 detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>)
     auto spawn(Callable&& callable, Args&&... args) const {
         return spawn(
             detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...));
     }
     template <class Callable, class... Args>
-        requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
+        requires(sizeof...(Args) > 4 &&
+                 detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>)
     auto spawn(const spawn_options& options, Callable&& callable, Args&&... args) const {
         return spawn(
             detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...),
             options);
+    }
+    template <class Given, class... Args>
+        requires detail::not_spawnable<Given, Args...>
+    detail::refused_call spawn(Given&&, Args&&...) const {
+        detail::explain_spawn<detail::kind_of_unspawnable<Given, Args...>()>();
+        return {};
     }
 
     // Ends the group early: stops the children and the body. Errors of children still count.

@@ -23,6 +23,7 @@ callback_id add_callback(fiber& to, unique_function<void(fiber&)> callback,
                          std::source_location where);
 std::size_t remove_callback(fiber& from, callback_id id) noexcept;
 std::string fiber_name(fiber& named);
+std::string_view cancel_reason(const fiber& cancelled) noexcept;
 
 // Throws what the fiber ended with, unless it was a value.
 template <class T>
@@ -142,6 +143,10 @@ public:
     // Requests made by cancel() and not taken back by uncancel().
     unsigned cancelling() const { return checked().cancel_count; }
     unsigned uncancel() const { return detail::uncancel_fiber(checked()); }
+
+    // The reason given to cancel(): of the request that ended the task, or that it has not answered
+    // yet. Empty if there was no such request, or none with a reason.
+    std::string reason() const { return std::string(detail::cancel_reason(checked())); }
 
     // The error of a failed task; null after success. Throws cancelled, or invalid_state while it
     // runs.

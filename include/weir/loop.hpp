@@ -191,7 +191,7 @@ public:
     auto submit(Callable&& callable, Args&&... args);
 
     template <class T>
-    handle<T> spawn(task<T> work, const spawn_options& options = {},
+    handle<T> spawn(task<T>&& work, const spawn_options& options = {},
                     std::source_location where = std::source_location::current()) {
         return handle<T>(
             detail::start_fiber(root(), std::move(work), start_options(options, where)));
@@ -211,7 +211,7 @@ public:
 
     void on_report(report_handler handler);  // an empty one restores the default: standard error
     void tell(report about) noexcept;
-    void set_debug(bool on) noexcept { debug_ = on; }
+    void set_debug(bool on) noexcept;
     void set_slow_step(clock::duration limit) noexcept;
     void set_eager(bool on) noexcept { eager_ = on; }  // the default of spawn
     driver& get_driver() noexcept;

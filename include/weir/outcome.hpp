@@ -83,7 +83,7 @@ public:
         if (const weir::refusal* why = detail::refusal_in(error)) {
             return from_refusal(*why);
         }
-        return outcome(state(std::in_place_index<1>, std::move(error)));
+        return outcome(std::in_place_index<1>, std::move(error));
     }
     static outcome from_cancellation(std::string reason) {
         return from({.reason = std::move(reason), .origin = {}, .stopped = {}});
@@ -92,14 +92,14 @@ public:
         return from({std::move(reason), origin, any_handle(*origin.on)});
     }
     static outcome from_refusal(const weir::refusal& why) noexcept {
-        return outcome(state(std::in_place_index<3>, detail::copy_of(why)));
+        return outcome(std::in_place_index<3>, detail::copy_of(why));
     }
     template <class... Args>
     static outcome from_value(Args&&... args) {
         if constexpr (std::is_reference_v<T>) {
-            return outcome(state(std::in_place_index<0>, &args...));
+            return outcome(std::in_place_index<0>, &args...);
         } else {
-            return outcome(state(std::in_place_index<0>, std::forward<Args>(args)...));
+            return outcome(std::in_place_index<0>, std::forward<Args>(args)...);
         }
     }
 
@@ -156,10 +156,13 @@ public:
 private:
     using state = std::variant<stored, std::exception_ptr,
                                std::shared_ptr<const detail::seen_cancellation>, weir::refusal>;
-    explicit outcome(state made) : state_(std::move(made)) {}
+    // In place: GCC takes a variant that is moved for one that may be uninitialised.
+    template <std::size_t Index, class... Args>
+    explicit outcome(std::in_place_index_t<Index> which, Args&&... args)
+        : state_(which, std::forward<Args>(args)...) {}
     static outcome from(detail::seen_cancellation seen) {
-        return outcome(state(std::in_place_index<2>,
-                             std::make_shared<const detail::seen_cancellation>(std::move(seen))));
+        return outcome(std::in_place_index<2>,
+                       std::make_shared<const detail::seen_cancellation>(std::move(seen)));
     }
 
     class WEIR_MUST_AWAIT unwrap final : public operation {

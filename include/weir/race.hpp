@@ -116,4 +116,12 @@ auto race(std::vector<Work> work) {
     return detail::race_tasks(detail::to_tasks(std::move(work)));
 }
 
+// What is no work: what to write instead.
+template <class... Works>
+    requires detail::not_to_be_run<Works...>
+detail::refused_call race(Works&&...) {
+    detail::explain_work<typename detail::first_refused<Works...>::type>();
+    return {};
+}
+
 }  // namespace weir

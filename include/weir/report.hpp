@@ -19,9 +19,11 @@ enum class report_kind : unsigned char {
     slow_step,          // debug: a task or callback held the loop too long
     never_awaited,      // debug: a task was destroyed without having run
     pending_destroyed,  // debug: a task had not ended when its loop was closed
-    deadlock,           // debug, simulated time: nothing is ready and nothing will be
+    deadlock,           // debug: a task waits for its own lock; simulated time: nothing can go on
     shutdown,           // tasks that do not end
+    unclosed_scope,     // a task_scope was destroyed while its tasks ran
     long_lease,         // an object of a pool is lent for longer than expected
+    dropped_stream,     // debug: a stream was destroyed, and its tasks have yet to end
 };
 std::string_view to_string(report_kind kind) noexcept;
 

@@ -37,6 +37,12 @@ public:
     // Throws invalid_state when the scope has run, or runs, already.
     template <detail::task_like Work>
     auto run(Work&& work);
+    template <class Work>
+        requires(!detail::task_like<Work>)
+    detail::refused_call run(Work&&) {
+        detail::explain_work<Work>();
+        return {};
+    }
 
     // Stops the work. Before run: it will stop at its first suspension. After: nothing.
     void cancel(std::string_view reason = {});

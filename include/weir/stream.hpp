@@ -63,6 +63,16 @@ decltype(auto) value_in(Item& item) {
 template <class Stream>
 using passed_value = decltype(value_in(std::declval<stream_item<Stream>&>()));
 
+// Can the function be called with an item? If not, the compiler says what it has to take.
+template <class Function, class Item,
+          bool CanBeCalled = std::is_invocable_v<std::decay_t<Function>&, Item>>
+constexpr bool check_item_function() {
+    static_assert(CanBeCalled,
+                  "the function cannot be called with an item of the stream: write a function of "
+                  "one parameter, of the stream's value type or a const reference to it");
+    return CanBeCalled;
+}
+
 void check_step(bool is_zero);
 void check_chunk(std::size_t size);
 
@@ -249,14 +259,22 @@ auto from(Range&& items) {
 template <stream Stream, class Function>
 auto map(Stream source, Function&& function) {
     WEIR_CHECK_CALLABLE(Function);
-    return detail::mapped<Stream, std::decay_t<Function>>(std::move(source),
-                                                          std::forward<Function>(function));
+    if constexpr (detail::check_item_function<Function, detail::passed_value<Stream>>()) {
+        return detail::mapped<Stream, std::decay_t<Function>>(std::move(source),
+                                                              std::forward<Function>(function));
+    } else {
+        return detail::refused_call();
+    }
 }
 template <stream Stream, class Predicate>
 auto filter(Stream source, Predicate&& wanted) {
     WEIR_CHECK_CALLABLE(Predicate);
-    return detail::filtered<Stream, std::decay_t<Predicate>>(std::move(source),
-                                                             std::forward<Predicate>(wanted));
+    if constexpr (detail::check_item_function<Predicate, stream_value<Stream>&>()) {
+        return detail::filtered<Stream, std::decay_t<Predicate>>(std::move(source),
+                                                                 std::forward<Predicate>(wanted));
+    } else {
+        return detail::refused_call();
+    }
 }
 // The first items, up to the limit; no more are read from the source.
 template <stream Stream>
@@ -284,8 +302,12 @@ task<std::vector<stream_value<Stream>>> collect(Stream source) {
 template <stream Stream, class Function>
 task<void> for_each(Stream source, Function&& function) {
     WEIR_CHECK_CALLABLE(Function);
-    return detail::visited<Stream, std::decay_t<Function>>(std::move(source),
-                                                           std::forward<Function>(function));
+    if constexpr (detail::check_item_function<Function, detail::passed_value<Stream>>()) {
+        return detail::visited<Stream, std::decay_t<Function>>(std::move(source),
+                                                               std::forward<Function>(function));
+    } else {
+        return {};
+    }
 }
 
 }  // namespace weir

@@ -62,16 +62,16 @@ private:
 namespace detail {
 
 template <class T>
-task<T> task_promise<T>::get_return_object(std::source_location where) noexcept {
+task<T> task_promise<T>::get_return_object(place_record where) noexcept {
     know_coroutine(*this, where);
     return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 template <class T>
-task<T&> task_promise<T&>::get_return_object(std::source_location where) noexcept {
+task<T&> task_promise<T&>::get_return_object(place_record where) noexcept {
     know_coroutine(*this, where);
     return task<T&>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
-inline task<void> task_promise<void>::get_return_object(std::source_location where) noexcept {
+inline task<void> task_promise<void>::get_return_object(place_record where) noexcept {
     know_coroutine(*this, where);
     return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
 }

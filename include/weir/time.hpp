@@ -12,11 +12,11 @@ namespace weir {
 
 namespace detail {
 
-// The lightest of operations: nothing to wait for, nothing to cancel, so it is not even registered.
-class WEIR_MUST_AWAIT yield_operation final : public operation {
+// The lightest of operations: nothing to wait for, nothing to cancel, so it is not even registered,
+// and takes no room in the frame.
+class WEIR_MUST_AWAIT yield_operation final : public awaited_here {
 public:
-    bool start() noexcept override { return false; }
-    bool cancel() noexcept override { return true; }
+    using is_light = void;
     void resume() const noexcept {}
 };
 

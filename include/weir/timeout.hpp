@@ -94,4 +94,24 @@ auto timeout_or(std::chrono::duration<Rep, Period> limit, Work&& work, Fallback 
         detail::late_start<Work>, std::move(fallback));
 }
 
+// What is no work: what to write instead.
+template <class Work>
+    requires(!detail::task_like<Work>)
+detail::refused_call timeout_at(clock::time_point, Work&&) {
+    detail::explain_work<Work>();
+    return {};
+}
+template <class Rep, class Period, class Work>
+    requires(!detail::task_like<Work>)
+detail::refused_call timeout(std::chrono::duration<Rep, Period>, Work&&) {
+    detail::explain_work<Work>();
+    return {};
+}
+template <class Rep, class Period, class Work, class Fallback>
+    requires(!detail::task_like<Work>)
+detail::refused_call timeout_or(std::chrono::duration<Rep, Period>, Work&&, Fallback&&) {
+    detail::explain_work<Work>();
+    return {};
+}
+
 }  // namespace weir

@@ -34,6 +34,7 @@
 #include <weir/sync/shared_mutex.hpp>
 #include <weir/sync/watch.hpp>
 #include <weir/task.hpp>
+#include <weir/task_scope.hpp>
 #include <weir/time.hpp>
 #include <weir/timeout.hpp>
 #include <weir/wait.hpp>

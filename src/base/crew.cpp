@@ -4,8 +4,11 @@
 
 #include <weir/base/crew.hpp>
 #include <weir/detail/group_support.hpp>
+#include <weir/driver.hpp>
 #include <weir/loop.hpp>
 #include <weir/timeout.hpp>
+
+#include <string>
 
 namespace weir::detail {
 
@@ -51,10 +54,53 @@ task<void> crew::stop() {
     for (fiber& each : group_->children) {
         cancel_fiber(each, {});
     }
+    if (group_->home->is_running_members()) {
+        group_->home->run_members(*group_);  // inside a stream that is being dropped
+    }
     while (group_->child_count != 0) {
         changed.clear();
         co_await changed.wait();
     }
+}
+
+bool crew::stop_now() noexcept {
+    is_stopping_ = true;
+    if (group_ == nullptr) {
+        return true;
+    }
+    for (fiber& each : group_->children) {
+        cancel_fiber(each, {});
+    }
+    auto& home = static_cast<loop&>(*group_->home);
+    if (this_thread.loop == &home) {
+        home.run_members(*group_);
+        // Operations that the kernel has yet to let go of: it does so when it is told.
+        constexpr int most_polls = 2;
+        driver& kernel = home.get_driver();
+        for (int poll = 0; poll < most_polls && group_->child_count != 0 &&
+                           this_thread.running != nullptr && kernel.has_sources();
+             ++poll) {
+            kernel.wait(0);
+            home.run_members(*group_);
+        }
+    }
+    if (group_->child_count != 0 && home.debug()) {
+        report_dropped();
+    }
+    return group_->child_count == 0;
+}
+
+void crew::report_dropped() const noexcept {
+    const std::size_t count = group_->child_count;
+    static_cast<loop&>(*group_->home)
+        .tell({report_kind::dropped_stream,
+               "a stream was dropped, and " + std::to_string(count) +
+                   (count == 1 ? " of its tasks has" : " of its tasks have") +
+                   " yet to end: what they refer to must outlive them; read the stream to its end, "
+                   "or use it inside co_await weir::with(stream, body)",
+               nullptr,
+               any_handle(*group_->children.begin()),
+               {}});
 }
 
 }  // namespace weir::detail

@@ -132,6 +132,22 @@ timer& timer_wheel::pick(timer_list& list, random_source& shuffle) noexcept {
 }
 
 timer* timer_wheel::find_due(std::int64_t now, random_source* shuffle) noexcept {
+    // The first of the earliest timers of a list, if the list is short: to move these level by
+    // level would touch each of them several times.
+    auto earliest_of_few = [](timer_list& list) noexcept -> timer* {
+        constexpr int few = 4;
+        timer* earliest = nullptr;
+        int count = 0;
+        for (timer& each : list) {
+            if (++count > few) {
+                return nullptr;
+            }
+            if (earliest == nullptr || each.deadline_ < earliest->deadline_) {
+                earliest = &each;
+            }
+        }
+        return earliest;
+    };
     if (!overdue_.empty()) {
         return &overdue_.front();
     }
@@ -142,14 +158,23 @@ timer* timer_wheel::find_due(std::int64_t now, random_source* shuffle) noexcept 
         if (deadline_of(start) > now) {
             return nullptr;
         }
-        position_ = start;
         timer_list& list = list_at(first);
+        if (first.level > 0 && shuffle == nullptr) {
+            if (timer* const earliest = earliest_of_few(list)) {
+                return earliest->deadline_ <= now ? earliest : nullptr;
+            }
+        }
+        position_ = start;
         if (first.level == 0) {
             return shuffle != nullptr ? &pick(list, *shuffle) : &list.front();
         }
         occupied_[first.level] &= ~(std::uint64_t{1} << first.slot);
         while (!list.empty()) {  // the whole list goes to lower levels
-            insert(list.pop_front());
+            timer& moved = list.pop_front();
+            if (!list.empty()) {
+                __builtin_prefetch(&list.front());
+            }
+            insert(moved);
         }
     }
 }

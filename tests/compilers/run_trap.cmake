@@ -14,7 +14,7 @@ if(compiled STREQUAL "0")
     if(ran STREQUAL "0")
         set(found works)
     endif()
-elseif(NOT log MATCHES "internal compiler error|PLEASE submit a bug report" AND NOT compiled MATCHES "timeout")
+elseif(NOT log MATCHES "internal compiler error|PLEASE submit a bug report|array used as initializer" AND NOT compiled MATCHES "timeout")
     message(FATAL_ERROR "${name} is not a valid program:\n${log}")
 endif()
 

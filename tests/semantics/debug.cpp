@@ -6,6 +6,7 @@
 #include <weir/testing/testing.hpp>
 
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 namespace {
@@ -161,24 +162,32 @@ TEST(Semantics, D_04) {
     }
 }
 
+bool is_refused_elsewhere(const std::function<void()>& call) {
+    bool is_refused = false;
+    std::thread([&] {
+        try {
+            call();
+        } catch (const weir::wrong_thread& error) {
+            is_refused = contains(error.what(), "loop.post");
+        }
+    }).join();
+    return is_refused;
+}
+
+// As in asyncio, a loop that does not run belongs to no thread. Without debug mode, too.
 TEST(Semantics, D_05) {
     for (const bool debug : {true, false}) {
         report_log log;
-        weir::loop loop(telling(log, debug));
-        const auto from_elsewhere = [&](auto call) {
-            bool refused = false;
-            std::thread([&] {
-                try {
-                    call();
-                } catch (const weir::wrong_thread& error) {
-                    refused = contains(error.what(), "loop.post");
-                }
-            }).join();
-            EXPECT_EQ(refused, debug);
+        auto main = []() -> weir::task<> {
+            weir::loop& loop = weir::loop::current();
+            EXPECT_TRUE(is_refused_elsewhere([&] { loop.call_soon([] {}); }));
+            EXPECT_TRUE(is_refused_elsewhere([&] { loop.call_later(1s, [] {}); }));
+            EXPECT_TRUE(is_refused_elsewhere([&] { loop.call_at(loop.now(), [] {}); }));
+            co_return;
         };
-        from_elsewhere([&] { loop.call_soon([] {}); });
-        from_elsewhere([&] { loop.call_later(1s, [] {}); });
-        from_elsewhere([&] { loop.call_at(loop.now(), [] {}); });
+        weir::run(main(), telling(log, debug));
+        weir::loop idle(telling(log, debug));
+        EXPECT_FALSE(is_refused_elsewhere([&] { idle.call_soon([] {}); }));
     }
 }
 

@@ -93,10 +93,10 @@ TEST(Semantics, X_04) {
         while (pool.stats().running == 0) {
             co_await weir::sleep(100us);
         }
-        WEIR_EXPECT_TIMEOUT(weir::timeout(1ms, pool.shut_down()));  // the loop is not blocked
+        WEIR_EXPECT_TIMEOUT(weir::timeout(1ms, pool.close()));  // the loop is not blocked
         WEIR_EXPECT_THROW(pool.run([] {}), weir::refused);
         may_end = true;
-        co_await pool.shut_down();
+        co_await pool.close();
         EXPECT_EQ(pool.stats().threads, 0u);
         const int value = co_await work;
         EXPECT_EQ(value, 1);

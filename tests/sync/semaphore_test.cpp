@@ -116,7 +116,7 @@ task<> expect_order(unsigned seed) {
     auto use = [&]() -> task<> {
         for (int round = 0; round < 4; ++round) {
             const int number = asked++;  // asks without a suspension in between
-            auto permit = co_await semaphore.acquire();
+            auto permit = co_await semaphore.acquire(below(3) == 0 ? 2 : 1);
             EXPECT_GT(number, last) << "seed " << seed;
             last = number;
             if (below(2) == 0) {
@@ -136,6 +136,7 @@ task<> expect_order(unsigned seed) {
             users[static_cast<std::size_t>(below(6))].cancel();
         }
     }
+    semaphore.release(2);  // for a request of two
     for (auto& each : users) {
         co_await each.wait();
         EXPECT_FALSE(each.failed());
@@ -174,6 +175,153 @@ WEIR_TEST(Semaphore, AStoppedHeadGrantsTheSurplus) {
     co_await fourth;
     co_await second;
     co_await third;
+}
+
+// ---- several at once ----------------------------------------------------------------------------
+
+WEIR_TEST(Semaphore, AcquiresSeveralAtOnce) {
+    weir::bounded_semaphore semaphore(5);
+    auto three = co_await semaphore.acquire(3);
+    EXPECT_EQ(three.count(), 3);
+    EXPECT_EQ(semaphore.value(), 2);
+    EXPECT_FALSE(semaphore.try_acquire(3).has_value());
+    auto two = semaphore.try_acquire(2);
+    WEIR_ASSERT_TRUE(two.has_value());
+    two->release();
+    EXPECT_EQ(two->count(), 0);
+    weir::semaphore::permits moved = std::move(three);
+    EXPECT_EQ(moved.count(), 3);
+    moved.detach();
+    EXPECT_EQ(semaphore.value(), 2);
+    semaphore.release(3);
+    EXPECT_EQ(semaphore.value(), 5);
+    for (const std::ptrdiff_t wrong : {0, -1, 6}) {
+        EXPECT_THROW((void)semaphore.acquire(wrong), weir::invalid_argument);
+        EXPECT_THROW((void)semaphore.try_acquire(wrong), weir::invalid_argument);
+    }
+}
+
+// Small requests that keep coming do not starve a large one.
+WEIR_TEST(Semaphore, ALargeRequestIsNotStarved) {
+    weir::testing::in_ordinary_order();
+    weir::bounded_semaphore semaphore(4);
+    bool large_is_served = false;
+    int overtaken = 0;
+    auto small = [&]() -> task<> {
+        for (int i = 0; i < 50; ++i) {
+            auto permit = co_await semaphore.acquire();
+            overtaken += static_cast<int>(!large_is_served);
+            co_await weir::sleep(1ms);
+        }
+    };
+    auto large = [&]() -> task<> {
+        auto all = co_await semaphore.acquire(4);
+        large_is_served = true;
+    };
+    std::vector<handle<void>> users;
+    for (int i = 0; i < 4; ++i) {
+        users.push_back(weir::spawn(small));
+    }
+    co_await weir::sleep(500us);
+    overtaken = 0;
+    users.push_back(weir::spawn(large));
+    for (auto& each : users) {
+        co_await each;
+    }
+    EXPECT_EQ(overtaken, 0);
+    EXPECT_EQ(semaphore.value(), 4);
+}
+
+// The first in line wants more than is free; when it leaves, those behind it get what is free.
+WEIR_TEST(Semaphore, AStoppedLargeRequestLetsTheOthersPass) {
+    weir::semaphore semaphore(0);
+    int got = 0;
+    auto acquire = [&](std::ptrdiff_t count) -> task<> {
+        auto permit = co_await semaphore.acquire(count);
+        permit.detach();
+        got += static_cast<int>(count);
+    };
+    auto large = weir::spawn(acquire, 5);
+    co_await settle_all();
+    auto small = weir::spawn(acquire, 1);
+    auto two = weir::spawn(acquire, 2);
+    co_await settle_all();
+    semaphore.release(3);
+    co_await settle_all();
+    EXPECT_EQ(got, 0);
+    EXPECT_EQ(semaphore.value(), 3);
+    EXPECT_TRUE(semaphore.locked());
+    large.cancel();
+    co_await settle_all();
+    EXPECT_EQ(got, 3);
+    EXPECT_EQ(semaphore.value(), 0);
+    co_await small;
+    co_await two;
+}
+
+// Random requests and cancels: permits are conserved, and the first in line never waits for what is
+// free.
+TEST(Semaphore, PermitsOfSeveralAreConservedAndNoneWaitsInVain) {
+    expect_always([]() -> task<> {
+        dice random;
+        const int permits = 2 + random.below(5);
+        weir::bounded_semaphore semaphore(permits);
+        std::ptrdiff_t held = 0;
+        std::deque<std::pair<int, std::ptrdiff_t>> line;  // number and size, in order of asking
+        int asked = 0;
+        auto use = [&]() -> task<> {
+            const std::ptrdiff_t count = 1 + random.below(permits);
+            const int number = asked++;
+            line.emplace_back(number, count);
+            struct leaving {
+                std::deque<std::pair<int, std::ptrdiff_t>>& line;
+                int number;
+                ~leaving() {
+                    std::erase_if(line, [this](auto& each) { return each.first == number; });
+                }
+            };
+            std::optional<leaving> left(std::in_place, line, number);
+            auto permit = co_await semaphore.acquire(count);
+            left.reset();
+            held += count;
+            struct returning {
+                std::ptrdiff_t& held;
+                std::ptrdiff_t count;
+                ~returning() { held -= count; }
+            } back{held, count};
+            EXPECT_LE(held, permits);
+            co_await pause(random);
+        };
+        std::vector<handle<void>> attempts(6);
+        auto user = [&](handle<void>& attempt) -> task<> {
+            for (int i = 0; i < 5; ++i) {
+                co_await until_done(attempt, use);
+            }
+        };
+        auto observer = [&]() -> task<> {
+            co_await weir::sleep(500us);  // between the times at which the others act
+            for (int i = 0; i < 10; ++i) {
+                co_await weir::sleep(1ms);
+                EXPECT_EQ(semaphore.value(), permits - held);
+                // Which of them is first in line, a schedule with forced yields decides.
+                EXPECT_TRUE(line.empty() ||
+                            std::any_of(line.begin(), line.end(), [&](const auto& each) {
+                                return each.second > semaphore.value();
+                            }));
+            }
+        };
+        co_await weir::with_group([&](weir::task_group& group) -> task<> {
+            for (auto& each : attempts) {
+                group.spawn(user, std::ref(each));
+            }
+            group.spawn(chaos(random, attempts, 40));
+            group.spawn(observer);
+            co_return;
+        });
+        EXPECT_EQ(held, 0);
+        EXPECT_EQ(semaphore.value(), permits);
+        EXPECT_FALSE(semaphore.locked());
+    });
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ public:
         return child_ ? child_.promise().outcome.error() : error_;
     }
     bool exists() const noexcept { return static_cast<bool>(child_); }
+    promise_base& promise_of_child() const noexcept { return child_.promise(); }
 
     // The value, moved out, or the error, thrown.
     T take() {
@@ -66,7 +67,11 @@ public:
             std::rethrow_exception(error_);
         }
         frame_owner owner{std::exchange(child_, {})};
-        return owner.child.promise().outcome.take();
+        promise& ended = owner.child.promise();
+        if (!ended.outcome.has_value()) [[unlikely]] {
+            std::rethrow_exception(error_of(ended, ended.outcome.error()));
+        }
+        return ended.outcome.take();
     }
 
 private:
@@ -76,6 +81,22 @@ private:
     };
     std::coroutine_handle<promise> child_;
     std::exception_ptr error_;
+};
+
+// The work that a user has given to a combinator. Destroyed without having been started, because
+// the combinator was never awaited, it is reported in debug mode.
+template <class T>
+class given_work : public child_call<T> {
+public:
+    using child_call<T>::child_call;
+    given_work(given_work&&) noexcept = default;
+    ~given_work() {
+        if (this->exists() && this->promise_of_child().parent == nullptr) [[unlikely]] {
+            report_unawaited_work(this->promise_of_child());
+        }
+    }
+    // The boundary has decided that it is not started.
+    void skip(boundary& parent) noexcept { this->promise_of_child().parent = &parent; }
 };
 
 // Continues with the frame that awaits the boundary: control leaves the boundary for good.

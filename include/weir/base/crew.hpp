@@ -4,7 +4,9 @@
 // They cannot run in a with_group, whose body would have to yield values out of the middle. So the
 // state of such a stream is on the heap, derives from crew, and is passed to weir::closing in the
 // stream's body: however that body ends (its end, an error, a stop, close(), or destruction), the
-// crew is stopped and awaited, and then the source is closed.
+// crew is stopped and awaited, and then the source is closed. A destruction cannot await: it ends
+// the members where they are suspended. Those that still have to wait for something (a clean-up, a
+// shield) go on in the background, which debug mode reports.
 //
 // Members inherit the deadlines around the creation of the stream, as children of a group do. A
 // timeout around a single next() is not inherited: the members also work for later values.
@@ -50,6 +52,9 @@ public:
     }
     // Stops all members and waits for their ends.
     task<void> stop();
+    // The same for a stream that is being destroyed, which cannot wait: stops all members and ends
+    // those that wait for nothing but the loop or the kernel. True: none is left.
+    bool stop_now() noexcept;
     bool is_stopping() const noexcept { return is_stopping_; }
     // Called in each next(). If the deadline around it is later than the inherited one, that was
     // moved, or its scope was left.
@@ -63,6 +68,7 @@ protected:
 
 private:
     void form();
+    void report_dropped() const noexcept;
     void inherit(clock::time_point deadline) noexcept;
     void child_ended(fiber& ended) noexcept override;
 
@@ -80,6 +86,18 @@ public:
     stream_owner(stream_owner&&) noexcept = default;
     State& state() noexcept { return *state_; }
     task<void> close() { return end(std::move(state_)); }
+    // The stream was destroyed before its end. The locals of the coroutine that owned it are next,
+    // and calls may refer to them: what can be ended now must be. True: nothing is left to await.
+    bool drop() noexcept {
+        if (!state_->stop_now()) {
+            return false;
+        }
+        if constexpr (requires { requires !State::awaits_sources; }) {
+            state_.reset();
+            return true;
+        }
+        return false;
+    }
 
 private:
     static task<void> end(std::unique_ptr<State> state) {

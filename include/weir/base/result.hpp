@@ -25,6 +25,12 @@ public:
         ::new (static_cast<void*>(&value_)) T(std::forward<Args>(args)...);
         state_ = state::value;
     }
+    // The same for one that is empty.
+    template <class... Args>
+    void init_value(Args&&... args) {
+        ::new (static_cast<void*>(&value_)) T(std::forward<Args>(args)...);
+        state_ = state::value;
+    }
     void set_error(std::exception_ptr error) noexcept {
         clear();
         ::new (static_cast<void*>(&error_)) std::exception_ptr(std::move(error));

@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <type_traits>
+#include <vector>
 
 namespace weir::detail {
 
@@ -109,6 +110,40 @@ template <class Source>
 concept task_like = requires(Source&& source) { to_task(std::forward<Source>(source)); };
 template <class Source>
 using task_value_t = typename decltype(to_task(std::declval<Source>()))::value_type;
+
+// Says what to write in place of an argument that is no task_like. The conditions are template
+// parameters because compilers then have nothing to add to the text.
+template <class Work, bool IsMoved = !is_task<std::remove_cvref_t<Work>>::value,
+          bool ReturnsTask = !IsMoved || !std::is_invocable_v<std::decay_t<Work>&>,
+          bool IsWork = !IsMoved || !ReturnsTask>
+constexpr void explain_work() {
+    static_assert(IsMoved, "a task is consumed by the call it is given to: write std::move(task)");
+    static_assert(ReturnsTask,
+                  "the function does not return a task: write '-> weir::task<>' (or "
+                  "task<T>) and use co_await or co_return in it");
+    static_assert(IsWork,
+                  "this takes a task, an operation, a handle, or a function without "
+                  "parameters that returns a task: write work(argument), or "
+                  "[&] { return work(argument); }");
+}
+
+// The first that is none.
+template <class First, class... Rest>
+struct first_refused : first_refused<Rest...> {};
+template <class First, class... Rest>
+    requires(!task_like<First>)
+struct first_refused<First, Rest...> {
+    using type = First;
+};
+
+template <class T>
+inline constexpr bool is_vector = false;
+template <class T, class Allocator>
+inline constexpr bool is_vector<std::vector<T, Allocator>> = true;
+// Arguments of gather and the like that are refused with an explanation.
+template <class... Works>
+concept not_to_be_run = sizeof...(Works) > 0 && !(task_like<Works> && ...) &&
+                        !(is_vector<std::remove_cvref_t<Works>> || ...);
 
 // GCC 12 destroys a temporary closure inside a co_await expression twice (PR99576): with captures
 // that have destructors that is a crash, so such calls are refused. Awaitables have constructors,

@@ -78,6 +78,7 @@ class wait_list;
 class listed_operation : public operation, public wait_link {
 public:
     wait_state state() const noexcept { return state_; }
+    fiber& waiting_fiber() const noexcept { return waiter(); }
 
 protected:
     listed_operation() noexcept = default;
@@ -122,7 +123,10 @@ public:
         append(last);
     }
 
-    // Debug mode: throws wrong_thread unless the one that waits first may be woken on this thread.
+    // Does it belong to the loop that runs here, which is not in debug mode? Then there is nothing
+    // to check.
+    bool is_plain() const noexcept { return home_ == this_thread.plain_loop; }
+    // Throws wrong_thread unless the one that waits first may be woken on this thread.
     void check_thread(const char* what) const {
         if (has_waiting()) {
             home_->check_thread(what);

@@ -18,6 +18,9 @@ struct deferred {
     deferred* next = nullptr;
     settle_function settle = nullptr;
     virtual task<void> invoke() = 0;
+    // Nothing will await the clean-up: its frame was dropped on the loop's thread. Ends at once
+    // what can be ended without waiting; true: nothing is left to invoke.
+    virtual bool drop() noexcept { return false; }
     virtual ~deferred() = default;
 };
 

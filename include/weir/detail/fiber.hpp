@@ -140,7 +140,7 @@ void set_stop_reason(fiber& on, frame* target, std::string_view reason);
 void restore_stop_reason(fiber& on, frame* target, std::string_view reason);
 
 inline void enter_scope(scope& entered, fiber& on) noexcept {
-    entered.on = &on;
+    entered.where = &on;
     entered.serial = ++this_thread.scope_serial;
     entered.outer = on.scopes;
     on.scopes = &entered;
@@ -150,9 +150,9 @@ inline void enter_scope(scope& entered, fiber& on) noexcept {
 }
 
 inline void leave_scope(scope& left) noexcept {
-    fiber& on = *left.on;
+    fiber& on = *left.where;
     on.scopes = left.outer;
-    left.on = nullptr;
+    left.where = nullptr;
     if (on.has(any_requested)) [[unlikely]] {
         refresh_stop(on);
     }

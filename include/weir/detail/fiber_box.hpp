@@ -64,8 +64,8 @@ public:
 
     next_step advance(fiber&) noexcept {
         const std::coroutine_handle<promise> root = root_;
-        if (root.promise().outcome.has_error()) [[unlikely]] {
-            std::exception_ptr error = root.promise().outcome.error();
+        if (!root.promise().outcome.has_value()) [[unlikely]] {
+            std::exception_ptr error = error_of(root.promise(), root.promise().outcome.error());
             if (has(stop_pending) && is_cancellation(error)) {
                 raise(is_cancelled);
             } else {
@@ -135,24 +135,40 @@ struct start_options {
     std::string_view name{};
     bool eager = false;
     context_values* context = nullptr;  // null: a snapshot of the spawner's
-    std::source_location created = std::source_location::current();
+    std::source_location created{};     // where the user called; empty: to be found out
 };
 
-// Throws if the group accepts no more children, or (debug mode) this is the wrong thread.
+// Throws if the group accepts no more children, or this is the wrong thread.
 void check_spawn(const group_state& into);
 // Does what the options ask for, beyond queueing the fiber.
 void launch_with_options(fiber& fresh, const start_options& options);
 
-// A spawner without task-local values, and default options: the way of most fibers.
-inline bool is_plain_launch(const start_options& options) noexcept {
+// Nothing but queueing is to be done for a child of this group that has no options: the way of most
+// fibers.
+inline bool is_plain_start(const group_state& into) noexcept {
     const fiber* spawner = this_thread.running;
-    return options.name.empty() && !options.eager && options.context == nullptr &&
-           spawner != nullptr && spawner->extras == nullptr;
+    return into.home == this_thread.plain_loop && !into.is_closed && !into.is_aborting &&
+           !into.home->eager() && spawner != nullptr && spawner->extras == nullptr;
+}
+
+template <class T>
+fiber_box<T>& start_plain_fiber(group_state& into, task<T>&& work) {
+    using promise = task_promise<T>;
+    auto* fresh =
+        new fiber_box<T>(std::coroutine_handle<promise>::from_address(work.release_frame()));
+    adopt_child(into, *fresh);
+    fresh->references = 2;  // the loop's, and the caller's, which makes a handle of it
+    into.home->push(*fresh);
+    return *fresh;
 }
 
 template <class T>
 fiber_box<T>& start_fiber(group_state& into, task<T>&& work, const start_options& options = {}) {
-    if (into.is_closed || into.is_aborting || into.home->debug()) [[unlikely]] {
+    if (options.name.empty() && !options.eager && options.context == nullptr &&
+        is_plain_start(into)) [[likely]] {
+        return start_plain_fiber(into, std::move(work));
+    }
+    if (into.is_closed || into.is_aborting || into.home->runs_elsewhere()) [[unlikely]] {
         try {
             check_spawn(into);
         } catch (...) {
@@ -161,15 +177,11 @@ fiber_box<T>& start_fiber(group_state& into, task<T>&& work, const start_options
         }
     }
     using promise = task_promise<T>;
-    auto root = std::coroutine_handle<promise>::from_address(work.release_frame());
-    auto* fresh = new fiber_box<T>(root);
+    auto* fresh =
+        new fiber_box<T>(std::coroutine_handle<promise>::from_address(work.release_frame()));
     adopt_child(into, *fresh);
-    fresh->references = 2;  // the loop's, and the caller's, which makes a handle of it
-    if (is_plain_launch(options) && !into.home->debug()) [[likely]] {
-        into.home->push(*fresh);
-    } else {
-        launch_with_options(*fresh, options);
-    }
+    fresh->references = 2;
+    launch_with_options(*fresh, options);
     return *fresh;
 }
 

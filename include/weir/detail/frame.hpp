@@ -111,7 +111,7 @@ struct walk {
 // scopes form a chain from the innermost outwards.
 struct scope : boundary {
     scope* outer = nullptr;
-    fiber* on = nullptr;     // the fiber it is entered on; null before and after
+    fiber* where = nullptr;  // the fiber it is entered on; null before and after
     bool shielding = false;  // holds off requests from outside
     bool requested = false;  // a stop aimed at this scope waits to be delivered
     bool delivered = false;  // one has begun

@@ -48,15 +48,18 @@ public:
         return item;
     }
     // Takes an item out of the middle. Slow: looks for it from the front.
-    void remove(const ready_item& queued) noexcept {
-        ready_item** place = &first_;
-        while (*place != &queued) {
-            place = &(*place)->next;
-        }
-        take(place);
-    }
+    void remove(const ready_item& queued) noexcept { take(place_of(queued)); }
+    bool contains(const ready_item& queued) noexcept { return *place_of(queued) != nullptr; }
 
 private:
+    ready_item** place_of(const ready_item& queued) noexcept {
+        ready_item** place = &first_;
+        while (*place != nullptr && *place != &queued) {
+            place = &(*place)->next;
+        }
+        return place;
+    }
+
     ready_item* first_ = nullptr;
     ready_item** last_ = &first_;
 };
@@ -77,22 +80,42 @@ public:
         }
     }
 
+    // Slow: these look through the queue.
+    bool is_queued(const ready_item& item) noexcept { return ready_.contains(item); }
+    // False: it was not queued.
+    bool unqueue(const ready_item& item) noexcept {
+        const bool was_queued = ready_.contains(item);
+        if (was_queued) {
+            ready_.remove(item);
+        }
+        return was_queued;
+    }
+
     // Never 0, and never that of another loop, also of one that is gone.
     std::uint32_t id() const noexcept { return id_; }
     bool debug() const noexcept { return debug_; }
     bool eager() const noexcept { return eager_; }
     bool shields_are_broken() const noexcept { return shields_broken_; }
     void set_shields_broken(bool broken) noexcept { shields_broken_ = broken; }
-    // Throws wrong_thread when debug mode is on and this is not the loop's thread.
+    // Throws wrong_thread when the loop runs on another thread.
     void check_thread(const char* what) const {
-        if (debug_) [[unlikely]] {
-            check_thread_slow(what);
+        if (this_thread.loop != this && runs_elsewhere()) [[unlikely]] {
+            throw_wrong_thread(what);
         }
     }
-    void check_wake_slow() const;
-    // Is this the thread that made the loop, or ran it last? From any thread.
-    bool is_on_own_thread() const noexcept;
+    bool runs_elsewhere() const noexcept {
+        const thread_state* const runs_on = __atomic_load_n(&runs_on_, __ATOMIC_RELAXED);
+        return runs_on != nullptr && runs_on != &this_thread;
+    }
+    // Is this the thread that made the loop, or ran it last? Other threads may ask while the loop
+    // is moved to a new one.
+    bool is_on_own_thread() const noexcept {
+        return __atomic_load_n(&thread_, __ATOMIC_RELAXED) == &this_thread;
+    }
     void move_to_this_thread() noexcept;
+    void set_running(bool running) noexcept {
+        __atomic_store_n(&runs_on_, running ? &this_thread : nullptr, __ATOMIC_RELAXED);
+    }
 
     // Runs one fiber until it suspends or ends. Nested for eager starts.
     void step(fiber& ready, int budget = operations_per_step) noexcept;
@@ -100,18 +123,25 @@ public:
     // spent, the queue is empty or a callback is next.
     void run_fibers(turn_share& share) noexcept;
 
+    // Runs the fibers of the group, and of the groups inside it, that are ready, until they wait.
+    // Nested in the running step.
+    void run_members(const group_state& of) noexcept;
+    bool is_running_members() const noexcept { return is_running_members_; }
+
     group_state& root() noexcept { return *root_; }
 
 protected:
     ~loop_core() = default;
-    void check_thread_slow(const char* what) const;
+    [[noreturn]] static void throw_wrong_thread(const char* what);
 
     ready_queue ready_;
     group_state* root_ = nullptr;
-    const thread_state* thread_;  // of the thread that made the loop, or ran it last
+    const thread_state* thread_;             // of the thread that made the loop, or ran it last
+    const thread_state* runs_on_ = nullptr;  // of the thread that runs it now
     const std::uint32_t id_;
     bool debug_ = false;
-    bool eager_ = false;           // spawn runs the first step at once, by default
+    bool eager_ = false;  // spawn runs the first step at once, by default
+    bool is_running_members_ = false;
     bool shields_broken_ = false;  // the deadline of the shutdown has passed
 };
 

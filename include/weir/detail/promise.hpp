@@ -15,11 +15,18 @@
 #include <concepts>
 #include <coroutine>
 #include <source_location>
+#include <type_traits>
 
 namespace weir {
 template <class T>
 class task;
-}
+template <class T>
+class outcome;
+template <class T>
+class promise;
+class cancel_scope;
+class task_group;
+}  // namespace weir
 
 namespace weir::detail {
 
@@ -49,19 +56,107 @@ private:
     Awaiter& awaiter_;
 };
 
+// An operation; a light one has its own leaf_awaiter instead of the functions of the protocol.
 template <class T>
-concept leaf_operation = std::derived_from<std::remove_cvref_t<T>, operation>;
+concept leaf_operation = std::derived_from<std::remove_cvref_t<T>, operation> ||
+                         requires { typename std::remove_cvref_t<T>::is_light; };
 template <class T>
 concept bounded_awaitable = std::derived_from<std::remove_cvref_t<T>, boundary_awaitable>;
 // handle, future and the like: each await makes an operation.
 template <class T>
 concept makes_operation = requires(T&& value) { static_cast<T&&>(value).make_operation(); };
 
+template <class T>
+struct is_task : std::false_type {};
+template <class T>
+struct is_task<task<T>> : std::true_type {};
+template <class T>
+inline constexpr bool is_outcome = false;
+template <class T>
+inline constexpr bool is_outcome<outcome<T>> = true;
+template <class T>
+inline constexpr bool is_promise = false;
+template <class T>
+inline constexpr bool is_promise<promise<T>> = true;
+
+// The result of a call that was refused by a static_assert. It fits wherever a result does, so that
+// the compiler says what is wrong and nothing more.
+struct refused_call {
+    template <class T>
+    operator T() const;  // NOLINT: fits everywhere
+    bool await_ready() const noexcept { return true; }
+    void await_suspend(std::coroutine_handle<>) const noexcept {}
+    refused_call await_resume() const noexcept { return {}; }
+    refused_call operator*() const noexcept { return {}; }
+    refused_call next() const noexcept { return {}; }
+    refused_call close() const noexcept { return {}; }
+};
+
+enum class unawaitable : unsigned char { task, outcome, promise, scope, group, function, other };
+template <class Given>
+constexpr unawaitable kind_of_unawaitable() {
+    using plain = std::remove_cvref_t<Given>;
+    if constexpr (is_task<plain>::value) {
+        return unawaitable::task;
+    } else if constexpr (is_outcome<plain>) {
+        return unawaitable::outcome;
+    } else if constexpr (is_promise<plain>) {
+        return unawaitable::promise;
+    } else if constexpr (std::is_same_v<plain, cancel_scope>) {
+        return unawaitable::scope;
+    } else if constexpr (std::is_same_v<plain, task_group>) {
+        return unawaitable::group;
+    } else if constexpr (std::is_function_v<std::remove_pointer_t<plain>> ||
+                         requires(plain& callable) { callable(); }) {
+        return unawaitable::function;
+    } else {
+        return unawaitable::other;
+    }
+}
+
+// Says what to write in place of `co_await x`. The conditions are template parameters because
+// compilers then have nothing to add to the text.
+template <unawaitable Kind, bool IsMoved = Kind != unawaitable::task,
+          bool IsNoOutcome = Kind != unawaitable::outcome,
+          bool IsNoPromise = Kind != unawaitable::promise,
+          bool IsNoScope = Kind != unawaitable::scope, bool IsNoGroup = Kind != unawaitable::group,
+          bool IsCalled = Kind != unawaitable::function, bool IsKnown = Kind != unawaitable::other>
+constexpr void explain_await() {
+    static_assert(IsMoved,
+                  "a task is consumed by awaiting it: write co_await std::move(task), or "
+                  "spawn it and await the handle as often as you like");
+    static_assert(IsNoOutcome,
+                  "an outcome is a result, there is nothing to wait for: write "
+                  "outcome.value(); co_await std::move(outcome) resumes a stop that "
+                  "weir::intercept has caught");
+    static_assert(IsNoPromise,
+                  "a promise is the side that gives: write co_await "
+                  "promise.get_future()");
+    static_assert(IsNoScope, "a scope is awaited with its work: write co_await scope.run(work)");
+    static_assert(IsNoGroup,
+                  "a group is awaited by the function that runs it: write co_await "
+                  "weir::with_group(body)");
+    static_assert(IsCalled, "a function is called first: write co_await function(...)");
+    static_assert(IsKnown,
+                  "this type cannot be awaited in a weir coroutine; wrap awaitables of "
+                  "other libraries: co_await weir::foreign(x)");
+}
+
 [[noreturn]] void throw_consumed_task();
 void discard_unawaited(promise_base& frame, std::coroutine_handle<> coroutine) noexcept;
+void report_unawaited_work(promise_base& frame) noexcept;
+void report_unawaited_call(const char* function) noexcept;
 [[noreturn]] void throw_injected_error(fiber& on);
+// The error of a coroutine that has ended without a value: its own; if there is none, it has left
+// its body without a co_return, which compilers accept.
+std::exception_ptr error_of(const promise_base& ended, std::exception_ptr own) noexcept;
 
 constexpr unsigned nested_calls_limit = 32;
+
+// What a std::source_location points at. A parameter of this type costs nothing; one of class type
+// would be stored in the frame of the coroutine that awaits.
+using place_record = decltype(__builtin_source_location());
+static_assert(sizeof(place_record) == sizeof(std::source_location));
 
 struct promise_base : frame {
     std::source_location
@@ -86,57 +181,50 @@ struct promise_base : frame {
     final_awaiter final_suspend() const noexcept { return {}; }
 
     template <class T>
-    auto await_transform(task<T>&& child,
-                         std::source_location where = std::source_location::current()) {
-        here = where;
+    auto await_transform(task<T>&& child, place_record where = __builtin_source_location()) {
+        note_place(where);
         return task_awaiter<T>(child);
     }
 
     template <leaf_operation Operation>
-    auto await_transform(Operation&& leaf,
-                         std::source_location where = std::source_location::current()) noexcept {
-        here = where;
-        return leaf_awaiter<std::remove_reference_t<Operation>>(leaf);
+    auto await_transform(Operation&& given,
+                         place_record where = __builtin_source_location()) noexcept {
+        note_place(where);
+        return leaf_awaiter<std::remove_reference_t<Operation>>(given);
     }
 
     template <bounded_awaitable Awaitable>
     auto await_transform(Awaitable&& bounded,
-                         std::source_location where = std::source_location::current()) noexcept {
-        here = where;
+                         place_record where = __builtin_source_location()) noexcept {
+        note_place(where);
         return referring_awaiter<std::remove_reference_t<Awaitable>>(bounded);
     }
 
     template <makes_operation Source>
-    auto await_transform(Source&& source,
-                         std::source_location where = std::source_location::current()) {
-        here = where;
+    auto await_transform(Source&& source, place_record where = __builtin_source_location()) {
+        note_place(where);
         using made = decltype(static_cast<Source&&>(source).make_operation());
         return owning_leaf_awaiter<typename made::operation_type>(
             static_cast<Source&&>(source).make_operation());
     }
 
-    template <class T>
-    auto await_transform(task<T>&) {
-        static_assert(always_false<T>,
-                      "a task is consumed by awaiting it: write co_await std::move(task), or spawn "
-                      "it and await the handle as often as you like");
-        return std::suspend_never{};
-    }
-
+    // Everything else: what to write instead.
     template <class Other>
         requires(!leaf_operation<Other> && !bounded_awaitable<Other> && !makes_operation<Other>)
     auto await_transform(Other&&) {
-        static_assert(always_false<Other>,
-                      "this type cannot be awaited in a weir coroutine; wrap awaitables of other "
-                      "libraries: co_await weir::foreign(x)");
-        return std::suspend_never{};
+        explain_await<kind_of_unawaitable<Other>()>();
+        return refused_call();
     }
+    auto await_transform(refused_call refused) { return refused; }
 
+    void note_place(place_record where) noexcept {
+        here = __builtin_bit_cast(std::source_location, where);
+    }
     // Registers how to resume this coroutine; every promise calls it when it makes its return
     // object.
     template <class Promise>
-    void know_coroutine(Promise& self, const std::source_location& beginning) noexcept {
-        here = beginning;
+    void know_coroutine(Promise& self, place_record beginning) noexcept {
+        note_place(beginning);
         code = reinterpret_cast<std::uintptr_t>(
             std::coroutine_handle<Promise>::from_promise(self).address());
     }
@@ -175,12 +263,11 @@ struct task_promise : promise_base {
     WEIR_CHECK_ALIGNMENT(T);
     result<T> outcome;
 
-    task<T> get_return_object(
-        std::source_location where = std::source_location::current()) noexcept;
+    task<T> get_return_object(place_record where = __builtin_source_location()) noexcept;
     template <class U = T>
         requires std::constructible_from<T, U&&>
     void return_value(U&& value) {
-        outcome.set_value(std::forward<U>(value));
+        outcome.init_value(std::forward<U>(value));
     }
     void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
@@ -189,8 +276,7 @@ template <class T>
 struct task_promise<T&> : promise_base {
     result<T&> outcome;
 
-    task<T&> get_return_object(
-        std::source_location where = std::source_location::current()) noexcept;
+    task<T&> get_return_object(place_record where = __builtin_source_location()) noexcept;
     void return_value(T& value) noexcept { outcome.set_value(value); }
     void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
@@ -199,8 +285,7 @@ template <>
 struct task_promise<void> : promise_base {
     result<void> outcome;
 
-    task<void> get_return_object(
-        std::source_location where = std::source_location::current()) noexcept;
+    task<void> get_return_object(place_record where = __builtin_source_location()) noexcept;
     void return_void() noexcept {}
     void unhandled_exception() noexcept { outcome.set_error(thrown_by_body()); }
 };
@@ -247,7 +332,11 @@ public:
             throw_injected_error(*this_thread.running);  // the child is gone
         }
         frame_owner owner{child_};
-        return owner.child.promise().outcome.take();
+        promise& ended = owner.child.promise();
+        if (!ended.outcome.has_value()) [[unlikely]] {
+            std::rethrow_exception(error_of(ended, ended.outcome.error()));
+        }
+        return ended.outcome.take();
     }
 
 private:

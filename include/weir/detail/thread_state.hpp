@@ -8,21 +8,24 @@ namespace weir::detail {
 class fiber;
 class loop_core;
 class frame_pool;
+class fault_injector;
 struct context_values;
 
 // Zero-initialised and trivially destructible, so that access needs neither a guard nor a wrapper
 // function, and initial-exec, since general-dynamic access would cost more than an await.
 struct thread_state {
-    loop_core* loop = nullptr;       // the loop that runs on this thread now
-    fiber* running = nullptr;        // the fiber that runs now; null inside plain callbacks
-    void* next = nullptr;            // what the trampoline does next: a next_step's word
-    int budget = 0;                  // what the step may still do without a yield: see charge()
-    unsigned call_depth = 0;         // awaits that are nested on the machine stack
-    unsigned eager_depth = 0;        // how many eager spawns are nested on the machine stack
-    unsigned scope_serial = 0;       // of the scope that was entered last
-    bool error_is_injected = false;  // the task that is awaited was replaced by an error
-    bool is_discarding = false;      // what is destroyed unawaited now is no mistake of the user's
-    frame_pool* pool = nullptr;      // recycled frames, made on first use
+    loop_core* loop = nullptr;        // the loop that runs on this thread now
+    loop_core* plain_loop = nullptr;  // the same, unless it is in debug mode
+    fiber* running = nullptr;         // the fiber that runs now; null inside plain callbacks
+    void* next = nullptr;             // what the trampoline does next: a next_step's word
+    int budget = 0;                   // what the step may still do without a yield: see charge()
+    unsigned call_depth = 0;          // awaits that are nested on the machine stack
+    unsigned eager_depth = 0;         // how many eager spawns are nested on the machine stack
+    unsigned scope_serial = 0;        // of the scope that was entered last
+    bool error_is_injected = false;   // the task that is awaited was replaced by an error
+    bool is_discarding = false;       // what is destroyed unawaited now is no mistake of the user's
+    frame_pool* pool = nullptr;       // recycled frames, made on first use
+    fault_injector* faults = nullptr;  // of a test that has operations fail; null: none do
     context_values* callback_context = nullptr;  // task-local values of the running plain callback
 };
 

@@ -36,7 +36,7 @@ public:
     request_reason* reason() const noexcept { return reason_; }
 
     next_step advance(fiber& on) noexcept {
-        if (this->on != nullptr) {
+        if (where != nullptr) {
             if (is_armed()) {
                 disarm();
             }
@@ -97,6 +97,7 @@ public:
         if (this->begin(on)) {
             work_.enter(*this, on);
         } else {
+            work_.skip(*this);
             skip_child(*this, on);
         }
     }
@@ -118,7 +119,7 @@ protected:
         return work_.take();
     }
 
-    child_call<T> work_;
+    given_work<T> work_;
 };
 
 }  // namespace weir::detail

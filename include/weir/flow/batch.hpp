@@ -137,16 +137,28 @@ template <stream_source Source, class Function>
 auto batch(Source&& items, const batch_options& options, Function&& function) {
     WEIR_CHECK_CALLABLE(Function);
     detail::check_batch_options(options);
-    return detail::run_batches<false, detail::stream_of<Source>, std::decay_t<Function>>(
-        detail::to_stream(std::forward<Source>(items)), options, std::forward<Function>(function));
+    if constexpr (detail::check_item_function<Function,
+                                              detail::kept_value<detail::stream_of<Source>>>()) {
+        return detail::run_batches<false, detail::stream_of<Source>, std::decay_t<Function>>(
+            detail::to_stream(std::forward<Source>(items)), options,
+            std::forward<Function>(function));
+    } else {
+        return detail::refused_call();
+    }
 }
 // Returns a task of a vector of outcomes: all values and all errors.
 template <stream_source Source, class Function>
 auto batch_settled(Source&& items, const batch_options& options, Function&& function) {
     WEIR_CHECK_CALLABLE(Function);
     detail::check_batch_options(options);
-    return detail::run_batches<true, detail::stream_of<Source>, std::decay_t<Function>>(
-        detail::to_stream(std::forward<Source>(items)), options, std::forward<Function>(function));
+    if constexpr (detail::check_item_function<Function,
+                                              detail::kept_value<detail::stream_of<Source>>>()) {
+        return detail::run_batches<true, detail::stream_of<Source>, std::decay_t<Function>>(
+            detail::to_stream(std::forward<Source>(items)), options,
+            std::forward<Function>(function));
+    } else {
+        return detail::refused_call();
+    }
 }
 
 }  // namespace weir

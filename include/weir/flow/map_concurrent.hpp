@@ -26,9 +26,11 @@
 // (current_deadline()), as the children of a group do, but not a timeout around a single next().
 //
 // When the stream ends early (an error, a stop, close(), or its destruction), all calls are stopped
-// and awaited and the source is closed before next() or close() returns; after a destruction this
-// happens in the background. Items in flight are lost. Errors of calls that no consumer has seen by
-// then are reported to the loop.
+// and awaited and the source is closed before next() or close() returns. A destruction cannot
+// await: it ends each call where that is suspended, before the locals that the call may refer to; a
+// call that has to wait before it can end (asynchronous clean-up, a shield) goes on in the
+// background, which debug mode reports. weir::with(stream, body) awaits them all. Items in flight
+// are lost. Errors of calls that no consumer has seen by then are reported to the loop.
 #pragma once
 
 #include <weir/base/crew.hpp>
@@ -60,6 +62,7 @@ class mapping final : public crew {
 
 public:
     using value_type = std::conditional_t<Settled, settled_type, value_or_unit<result>>;
+    static constexpr bool awaits_sources = awaits_close<Stream>;
 
     template <class F>
     mapping(Stream&& source, std::size_t limit, F&& function)
@@ -169,12 +172,21 @@ private:
 #pragma GCC diagnostic pop
 #endif
 
-template <map_form Form, bool Settled, class Source, class Function>
+template <
+    map_form Form, bool Settled, class Source, class Function,
+    bool CanBeCalled = std::is_invocable_v<std::decay_t<Function>&, kept_value<stream_of<Source>>>>
 auto start_mapping(Source&& source, std::size_t limit, Function&& function) {
     check_limit(limit, "map_concurrent", "limit");
-    using state = mapping<stream_of<Source>, std::decay_t<Function>, Form, Settled>;
-    return deliver(stream_owner<state>(std::make_unique<state>(
-        to_stream(std::forward<Source>(source)), limit, std::forward<Function>(function))));
+    static_assert(CanBeCalled,
+                  "the function cannot be called with an item of the stream: write a function of "
+                  "one parameter, of the stream's value type or a const reference to it");
+    if constexpr (CanBeCalled) {
+        using state = mapping<stream_of<Source>, std::decay_t<Function>, Form, Settled>;
+        return deliver(stream_owner<state>(std::make_unique<state>(
+            to_stream(std::forward<Source>(source)), limit, std::forward<Function>(function))));
+    } else {
+        return refused_call();
+    }
 }
 
 }  // namespace detail

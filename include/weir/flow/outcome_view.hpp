@@ -15,15 +15,22 @@
 
 #include <exception>
 #include <type_traits>
-#include <typeinfo>
 
 namespace weir {
+
+namespace detail {
+
+// Stands for a type by its address, also where the compiler was told to leave out typeid.
+template <class T>
+inline constinit char type_key = 0;
+
+}  // namespace detail
 
 class outcome_view {
 public:
     template <class T>
     outcome_view(const outcome<T>& seen) noexcept  // NOLINT: implicit, it is a view
-        : type_(&typeid(T)) {
+        : type_(&detail::type_key<T>) {
         if (seen.has_value()) {
             if constexpr (std::is_void_v<T>) {
                 value_ = this;
@@ -47,7 +54,9 @@ public:
     // The value if it is of exactly this type; null otherwise.
     template <class T>
     const T* value() const noexcept {
-        return has_value() && *type_ == typeid(T) ? static_cast<const T*>(value_) : nullptr;
+        return has_value() && type_ == &detail::type_key<std::remove_cv_t<T>>
+                   ? static_cast<const T*>(value_)
+                   : nullptr;
     }
     // The error if a handler for this type would catch it; null otherwise.
     template <class Error>
@@ -68,7 +77,7 @@ public:
     const weir::refusal* refusal() const noexcept { return refusal_; }
 
 private:
-    const std::type_info* type_;
+    const void* type_;
     const void* value_ = nullptr;
     const std::exception_ptr* error_ = nullptr;
     const weir::refusal* refusal_ = nullptr;

@@ -81,6 +81,10 @@ using kept_value = decltype(std::move(*std::declval<kept_item<Stream>&>()));
 template <class Function, class... Args>
 using called_t = typename call_value<std::invoke_result_t<Function&, Args...>>::type;
 
+// Has the source a close() that must be awaited? The destructor of a generator does the same.
+template <class Stream>
+inline constexpr bool awaits_close = closes<Stream> && !std::derived_from<Stream, generator_base>;
+
 template <class Stream>
 task<void> close_stream(Stream& source) {
     if constexpr (closes<Stream>) {

@@ -179,15 +179,19 @@ public:
     task_events subscribe();
     task_events subscribe_after(std::uint64_t seen);
 
-    // ---- shutdown -------------------------------------------------------------------------------
+    // ---- the end -------------------------------------------------------------------------------
 
     // Waits until no task is pending or running; tasks may be submitted meanwhile.
     task<void> drain();
     // Accepts nothing from its first step on. Returns when every task has ended and the store
     // knows. A further call with a harder mode applies that mode. Cancelling the waiter changes
     // nothing.
-    task<void> shutdown(shutdown_mode mode = shutdown_mode::drain);
-    bool is_shut_down() const noexcept;
+    task<void> close(shutdown_mode mode = shutdown_mode::drain);
+    bool is_closed() const noexcept;
+    [[deprecated("use close()")]] task<void> shutdown(shutdown_mode mode = shutdown_mode::drain) {
+        return close(mode);
+    }
+    [[deprecated("use is_closed()")]] bool is_shut_down() const noexcept { return is_closed(); }
 
     task_manager_stats stats() const noexcept;
     void write_metrics(metric_writer& to) const;

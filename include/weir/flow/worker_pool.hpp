@@ -5,7 +5,7 @@
 //     weir::worker_pool pool({.workers = 5, .queue = 100});
 //     weir::job_handle<page> page = co_await pool.submit(fetch, "example.com");
 //     use(co_await page);
-//     co_await pool.shutdown();                            // waits until all jobs are done
+//     co_await pool.close();                               // waits until all jobs are done
 //
 //     weir::handler_pool pages({.workers = 5}, fetch);     // one handler for all jobs
 //     auto job = co_await pages.submit({.id = "front"}, "example.com");
@@ -101,8 +101,12 @@ public:
     // Accepts nothing from its first step on: submitters that wait are refused. Returns when no
     // job is left. A further call with a harder mode applies that mode. Cancelling the waiter
     // changes nothing.
-    task<void> shutdown(shutdown_mode mode = shutdown_mode::drain);
-    bool is_shut_down() const noexcept;
+    task<void> close(shutdown_mode mode = shutdown_mode::drain);
+    bool is_closed() const noexcept;
+    [[deprecated("use close()")]] task<void> shutdown(shutdown_mode mode = shutdown_mode::drain) {
+        return close(mode);
+    }
+    [[deprecated("use is_closed()")]] bool is_shut_down() const noexcept { return is_closed(); }
 
     worker_pool_stats stats() const noexcept;
     void write_metrics(metric_writer& to) const;

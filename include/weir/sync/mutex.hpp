@@ -22,6 +22,10 @@ class mutex;
 namespace detail {
 
 [[noreturn]] void throw_not_locked(const char* what);
+// Debug mode: remembers which fiber holds the lock and where it asked for it. A fiber that waits
+// for a lock that it holds itself is reported.
+void note_lock(const mutex& locked) noexcept;
+void report_relock(const mutex& awaited) noexcept;
 
 // Waits for a mutex; the derived class decides the result.
 class mutex_operation : public listed_operation {
@@ -104,14 +108,18 @@ public:
     }
 
     // Without a guard. There is no owner: any fiber may release, and one that holds the lock and
-    // locks it again waits. Releasing a free mutex throws invalid_state, and so does releasing one
-    // whose lock is on its way to the next fiber: no fiber holds it yet.
+    // locks it again waits, which debug mode reports as a deadlock. Releasing a free mutex throws
+    // invalid_state, and so does releasing one whose lock is on its way to the next fiber: no fiber
+    // holds it yet.
     inline detail::acquire_operation acquire() noexcept;
     bool try_acquire() noexcept {
         if (locked_) {
             return false;
         }
         locked_ = true;
+        if (detail::this_thread.plain_loop == nullptr) [[unlikely]] {
+            detail::note_lock(*this);
+        }
         return true;
     }
     void release() {
@@ -129,15 +137,18 @@ private:
     friend class detail::mutex_operation;
     friend class detail::condition_operation;
 
-    // On a wrong thread, seen in debug mode, this ends the program: it serves destructors.
+    // On a wrong thread this ends the program: it serves destructors.
     void hand_on() noexcept {
-        waiters_.check_thread("mutex: unlock");
-        if (waiters_.has_waiting()) {
-            waiters_.grant_first();
-        } else {
+        if (!waiters_.has_waiting()) {
             locked_ = false;
+            return;
         }
+        if (!waiters_.is_plain()) [[unlikely]] {
+            check_hand_on();
+        }
+        waiters_.grant_first();
     }
+    void check_hand_on() const noexcept;
 
     detail::wait_list waiters_;  // never any that wait while it is not locked
     bool locked_ = false;
@@ -149,6 +160,9 @@ inline bool mutex_operation::ready() noexcept {
     return mutex_->try_acquire();
 }
 inline bool mutex_operation::start() noexcept {
+    if (this_thread.plain_loop == nullptr) [[unlikely]] {
+        report_relock(*mutex_);
+    }
     return mutex_->waiters_.enter(*this);
 }
 inline bool mutex_operation::cancel() noexcept {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // semaphore and bounded_semaphore: so many at a time, in the order of asking.
 //
-//     auto permit = co_await slots.acquire();   // given back when it goes out of scope
+//     auto permit = co_await slots.acquire();     // given back when it goes out of scope
+//     auto permit = co_await memory.acquire(64);  // 64 at once: all of them, or none yet
 //
 // A limit on concurrency, not on rate. A permit that comes back goes to the fiber that has waited
-// longest. None overtakes: as long as a fiber that was handed a permit has not resumed, newcomers
-// wait behind it, even if more permits are free; when it resumes, they get those. A fiber that is
-// stopped while it waits leaves the line; one that is stopped after a permit was handed to it
-// passes the permit on. Belongs to one loop; made before there is one if need be. If it is
-// destroyed while fibers wait, they throw invalid_state.
+// longest. One that waits for many is not starved: while it is first in line, what comes back is
+// kept for it, and later ones wait behind it, even for fewer. None overtakes: as long as a fiber
+// that was handed a permit has not resumed, newcomers wait behind it, even if more permits are
+// free; when it resumes, they get those. A fiber that is stopped while it waits leaves the line,
+// and one that is stopped after a permit was handed to it passes the permit on. Belongs to one
+// loop; made before there is one if need be. If it is destroyed while fibers wait, they throw
+// invalid_state.
 #pragma once
 
 #include <weir/base/wait_list.hpp>
@@ -24,7 +27,9 @@ class semaphore;
 
 namespace detail {
 
+class permit_waiter;
 class permit_operation;
+class permits_operation;
 
 }  // namespace detail
 
@@ -57,15 +62,48 @@ public:
         semaphore* from_ = nullptr;
     };
 
+    // As many as were acquired together, given back together.
+    class [[nodiscard]] permits {
+    public:
+        permits() noexcept = default;
+        permits(semaphore& from, std::ptrdiff_t count) noexcept : from_(&from), count_(count) {}
+        permits(permits&& other) noexcept
+            : from_(std::exchange(other.from_, nullptr)), count_(other.count_) {}
+        permits& operator=(permits&& other) noexcept {
+            permits old(std::move(*this));
+            from_ = std::exchange(other.from_, nullptr);
+            count_ = other.count_;
+            return *this;
+        }
+        ~permits() {
+            if (from_ != nullptr) {
+                from_->give_back(count_);
+            }
+        }
+
+        // As those of permit.
+        void release();
+        void detach() noexcept { from_ = nullptr; }
+        explicit operator bool() const noexcept { return from_ != nullptr; }
+        std::ptrdiff_t count() const noexcept { return from_ != nullptr ? count_ : 0; }
+
+    private:
+        semaphore* from_ = nullptr;
+        std::ptrdiff_t count_ = 0;
+    };
+
     // Throws invalid_argument if the number is negative; zero is a semaphore that starts empty.
-    explicit semaphore(std::ptrdiff_t permits)
-        : semaphore(permits, std::numeric_limits<std::ptrdiff_t>::max()) {}
+    explicit semaphore(std::ptrdiff_t count)
+        : semaphore(count, std::numeric_limits<std::ptrdiff_t>::max()) {}
     semaphore(const semaphore&) = delete;
     semaphore& operator=(const semaphore&) = delete;
     ~semaphore() { waiters_.orphan(); }
 
     // co_await acquire(): waits for its turn, and gives a permit.
     inline detail::permit_operation acquire() noexcept;
+    // The same for several at once, which come as one object. Throws invalid_argument unless the
+    // number is positive and, for a bounded semaphore, one that can ever be free.
+    inline detail::permits_operation acquire(std::ptrdiff_t count);
     // An empty result if acquire() would wait.
     std::optional<permit> try_acquire() noexcept {
         if (!take()) {
@@ -73,10 +111,11 @@ public:
         }
         return permit(*this);
     }
+    std::optional<permits> try_acquire(std::ptrdiff_t count);
     // Adds permits: those of detached ones, or new ones. Throws invalid_argument if the number is
     // negative, and invalid_state, changing nothing, if a bounded semaphore would hold more than it
     // started with.
-    void release(std::ptrdiff_t permits = 1);
+    void release(std::ptrdiff_t count = 1);
 
     // Free permits.
     std::ptrdiff_t value() const noexcept { return free_; }
@@ -84,11 +123,14 @@ public:
     bool locked() const noexcept { return free_ == 0 || !waiters_.is_empty(); }
 
 protected:
-    semaphore(std::ptrdiff_t permits, std::ptrdiff_t bound);
+    semaphore(std::ptrdiff_t count, std::ptrdiff_t bound);
 
 private:
+    friend class detail::permit_waiter;
     friend class detail::permit_operation;
+    friend class detail::permits_operation;
 
+    void check_count(std::ptrdiff_t count) const;
     bool take() noexcept {
         if (locked()) {
             return false;
@@ -96,7 +138,14 @@ private:
         --free_;
         return true;
     }
-    // An operation that was granted a permit has gone on, or was stopped: those that queued up
+    bool take(std::ptrdiff_t count) noexcept {
+        if (free_ < count || !waiters_.is_empty()) {
+            return false;
+        }
+        free_ -= count;
+        return true;
+    }
+    // An operation that was granted permits has gone on, or was stopped: those that queued up
     // behind it get what is free.
     void remove_granted(detail::listed_operation& gone) noexcept {
         waiters_.remove_granted(gone);
@@ -106,16 +155,11 @@ private:
     }
     void grant_free() noexcept;
     // Capped, since it serves destructors: too many releases elsewhere do not lift the bound.
-    void give_back() noexcept {
-        waiters_.check_thread("semaphore: release");
-        if (waiters_.has_waiting()) {
-            waiters_.grant_first();
-        } else if (free_ < bound_) {
-            ++free_;
-        }
-    }
+    inline void give_back() noexcept;
+    void give_back(std::ptrdiff_t count) noexcept;
 
-    // None waits while a permit is free, except behind operations that were granted one.
+    // None waits while as many as it wants are free, except behind operations that were granted
+    // theirs, and behind one that wants more.
     detail::wait_list waiters_;
     std::ptrdiff_t free_;
     std::ptrdiff_t bound_;
@@ -124,30 +168,32 @@ private:
 // Never holds more permits than it started with: a release too many is an error.
 class bounded_semaphore : public semaphore {
 public:
-    explicit bounded_semaphore(std::ptrdiff_t permits) : semaphore(permits, permits) {}
+    explicit bounded_semaphore(std::ptrdiff_t count) : semaphore(count, count) {}
 };
 
 namespace detail {
 
-class WEIR_MUST_AWAIT permit_operation final : public listed_operation {
+class permit_waiter : public listed_operation {
 public:
-    explicit permit_operation(semaphore& from) noexcept : from_(&from) {}
-    permit_operation(permit_operation&&) noexcept = default;
-    ~permit_operation() {
-        if (state_ != wait_state::idle) [[unlikely]] {
-            abandon();
-        }
-    }
-
-    bool ready() noexcept override { return from_->take(); }
+    std::ptrdiff_t wanted() const noexcept { return wanted_; }
     bool start() noexcept override { return from_->waiters_.enter(*this); }
     bool cancel() noexcept override {
-        from_->waiters_.remove(*this);
+        leave();
         state_ = wait_state::idle;
         return true;
     }
     const char* name() const noexcept override { return "semaphore.acquire"; }
-    semaphore::permit resume() {
+
+protected:
+    permit_waiter(semaphore& from, std::ptrdiff_t wanted) noexcept
+        : from_(&from), wanted_(wanted) {}
+    permit_waiter(permit_waiter&&) noexcept = default;
+    ~permit_waiter() {
+        if (state_ != wait_state::idle) [[unlikely]] {
+            abandon();
+        }
+    }
+    void finish() {
         if (state_ != wait_state::idle) {
             if (state_ != wait_state::granted) [[unlikely]] {
                 throw_wait_error(std::exchange(state_, wait_state::idle), "semaphore");
@@ -155,19 +201,71 @@ public:
             state_ = wait_state::idle;
             from_->remove_granted(*this);
         }
-        return semaphore::permit(*from_);
     }
+
+    semaphore* from_;
+    std::ptrdiff_t wanted_;
 
 private:
     void abandon() noexcept;
+    // Stops waiting: those behind it may want no more than is free.
+    void leave() noexcept {
+        from_->waiters_.remove(*this);
+        if (from_->free_ != 0) [[unlikely]] {
+            from_->grant_free();
+        }
+    }
+};
 
-    semaphore* from_;
+class WEIR_MUST_AWAIT permit_operation final : public permit_waiter {
+public:
+    explicit permit_operation(semaphore& from) noexcept : permit_waiter(from, 1) {}
+    permit_operation(permit_operation&&) noexcept = default;
+
+    bool ready() noexcept override { return from_->take(); }
+    semaphore::permit resume() {
+        finish();
+        return semaphore::permit(*from_);
+    }
+};
+
+class WEIR_MUST_AWAIT permits_operation final : public permit_waiter {
+public:
+    permits_operation(semaphore& from, std::ptrdiff_t count) noexcept
+        : permit_waiter(from, count) {}
+    permits_operation(permits_operation&&) noexcept = default;
+
+    bool ready() noexcept override { return from_->take(wanted_); }
+    semaphore::permits resume() {
+        finish();
+        return semaphore::permits(*from_, wanted_);
+    }
 };
 
 }  // namespace detail
 
 inline detail::permit_operation semaphore::acquire() noexcept {
     return detail::permit_operation(*this);
+}
+inline detail::permits_operation semaphore::acquire(std::ptrdiff_t count) {
+    check_count(count);
+    return detail::permits_operation(*this, count);
+}
+
+inline void semaphore::give_back() noexcept {
+    if (!waiters_.has_waiting()) {
+        if (free_ < bound_) {
+            ++free_;
+        }
+        return;
+    }
+    waiters_.check_thread("semaphore: release");
+    if (static_cast<detail::permit_waiter&>(detail::wait_list::at(waiters_.first_waiting()))
+            .wanted() == 1) [[likely]] {
+        waiters_.grant_first();  // from hand to hand
+    } else {
+        give_back(1);
+    }
 }
 
 }  // namespace weir

@@ -69,6 +69,22 @@ void delete_all(deferred* list) noexcept {
         delete std::exchange(list, list->next);
     }
 }
+// Ends what can be ended without waiting; the rest of the list.
+deferred* drop_at_once(deferred* list) noexcept {
+    deferred* rest = nullptr;
+    deferred** last = &rest;
+    while (list != nullptr) {
+        deferred* const each = std::exchange(list, list->next);
+        each->next = nullptr;
+        if (each->drop()) {
+            delete each;
+        } else {
+            *last = each;
+            last = &each->next;
+        }
+    }
+    return rest;
+}
 void run_in_background(deferred* cleanup, loop& home) noexcept {
     try {
         check_spawn(home.root());
@@ -188,7 +204,11 @@ deferred* generator_promise_base::end() noexcept {
 void generator_promise_base::end_in_background() noexcept {
     // The shutdown of the loop has unregistered it, and is running it.
     loop* const at = home != nullptr ? static_cast<loop*>(home) : loop::current_or_null();
-    if (deferred* rest = end()) {
+    deferred* rest = end();
+    if (at != nullptr && at == this_thread.loop) {
+        rest = drop_at_once(rest);
+    }
+    if (rest != nullptr) {
         if (at != nullptr) {
             run_in_background(rest, *at);
         } else {

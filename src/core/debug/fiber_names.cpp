@@ -7,6 +7,7 @@
 #include "base/source_place.hpp"
 #include "core/runtime/fiber_extras.hpp"
 
+#include <weir/detail/promise.hpp>
 #include <weir/handle.hpp>
 
 #include <atomic>
@@ -66,15 +67,45 @@ std::string known_fiber_name(fiber& named) {
     return "task-" + std::to_string(extras.number);
 }
 
+namespace {
+
+bool is_ours(const std::source_location& place) {
+    return place.line() == 0 || plain_function_name(place.function_name()).starts_with("weir::");
+}
+
+}  // namespace
+
+std::source_location calling_place() {
+    const fiber* const running = this_thread.running;
+    if (running == nullptr) {
+        return {};
+    }
+    for (const frame* at = running->top; at != nullptr && at != running; at = at->parent) {
+        if (!at->is_boundary()) {
+            const std::source_location& place = static_cast<const promise_base*>(at)->here;
+            if (!is_ours(place)) {
+                return place;
+            }
+        }
+    }
+    return running->extras != nullptr ? running->extras->created : std::source_location();
+}
+
+std::string describe_caller() {
+    const std::source_location place = calling_place();
+    return place.line() == 0 ? std::string()
+                             : " by " + plain_function_name(place.function_name()) +
+                                   ", at or after " + describe_place(place);
+}
+
 void note_creation(fiber& fresh, const std::source_location& where) {
     fiber_extras& extras = fresh.extra();
-    extras.created = where;
-    extras.created_known = true;
+    extras.created = is_ours(where) ? calling_place() : where;
     known_fiber_name(fresh);  // numbers follow the order of creation
 }
 
 std::string creation_site(const fiber& spawned) {
-    if (spawned.extras == nullptr || !spawned.extras->created_known) {
+    if (spawned.extras == nullptr || spawned.extras->created.line() == 0) {
         return {};
     }
     return describe_place(spawned.extras->created);

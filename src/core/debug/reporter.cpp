@@ -30,10 +30,14 @@ std::string_view to_string(report_kind kind) noexcept {
             return "task destroyed while pending";
         case report_kind::deadlock:
             return "deadlock";
+        case report_kind::unclosed_scope:
+            return "task scope not closed";
         case report_kind::long_lease:
             return "long lease";
         case report_kind::shutdown:
             return "shutdown";
+        case report_kind::dropped_stream:
+            return "stream dropped";
     }
     return "report";
 }

@@ -47,11 +47,13 @@ std::unique_ptr<driver> check_options(std::unique_ptr<driver> own, const loop_op
 // Makes the loop the running one of this thread.
 class running_mark {
 public:
-    explicit running_mark(loop& marked) : state_(marked.state()) {
+    explicit running_mark(loop& marked) : marked_(marked), state_(marked.state()) {
         state_.is_running = true;
         state_.mail->end_sleep();
         marked.move_to_this_thread();
+        marked.set_running(true);
         detail::this_thread.loop = &marked;
+        detail::this_thread.plain_loop = marked.debug() ? nullptr : &marked;
     }
     running_mark(const running_mark&) = delete;
     running_mark& operator=(const running_mark&) = delete;
@@ -59,9 +61,12 @@ public:
         state_.is_running = false;
         state_.mail->begin_sleep();
         detail::this_thread.loop = nullptr;
+        marked_.set_running(false);
+        detail::this_thread.plain_loop = nullptr;
     }
 
 private:
+    loop& marked_;
     detail::loop_state& state_;
 };
 
@@ -394,6 +399,13 @@ void loop::arm(detail::timer& timer, clock::time_point when) noexcept {
 
 void loop::disarm(detail::timer& timer) noexcept {
     state_->turns.timers().disarm(timer);
+}
+
+void loop::set_debug(bool on) noexcept {
+    debug_ = on;
+    if (detail::this_thread.loop == this) {
+        detail::this_thread.plain_loop = on ? nullptr : this;
+    }
 }
 
 void loop::on_report(report_handler handler) {

@@ -89,6 +89,26 @@ inline void step_on(fiber& ready, thread_state& thread, int budget) noexcept {
     }
 }
 
+bool is_in(const fiber& member, const group_state& group) noexcept {
+    const group_state* each = member.group;
+    while (each != &group && each->owner != nullptr) {
+        each = each->owner->group;
+    }
+    return each == &group;
+}
+
+// Takes the members out of the queue.
+void take_members(ready_queue& from, const group_state& of, ready_queue& into) noexcept {
+    for (ready_item** place = from.first_place(); *place != nullptr;) {
+        const bool is_fiber = ((*place)->flags & is_callback) == 0;
+        if (is_fiber && is_in(static_cast<fiber&>(**place), of)) {
+            into.push(from.take(place));
+        } else {
+            place = &(*place)->next;
+        }
+    }
+}
+
 // Most steps do so few operations that the number of steps bounds them well enough: to count these
 // as well would cost each step of a loop that only switches between fibers a twentieth of its time.
 constexpr int uncounted_operations = 4;
@@ -124,31 +144,50 @@ void loop_core::run_fibers(turn_share& share) noexcept {
     share.resumptions = left;
 }
 
+void loop_core::run_members(const group_state& of) noexcept {
+    constexpr unsigned deepest = 32;  // nested steps use the machine stack
+    constexpr int most_rounds = 64;   // of tasks that answer a stop and go on
+    thread_state& thread = this_thread;
+    if (thread.eager_depth >= deepest) {
+        return;
+    }
+    const thread_state outer = thread;
+    const bool was_running_members = std::exchange(is_running_members_, true);
+    ++thread.eager_depth;
+    thread.is_discarding = false;
+    for (int round = 0; round < most_rounds; ++round) {
+        ready_queue members;
+        take_members(ready_, of, members);
+        if (members.empty()) {
+            break;
+        }
+        while (!members.empty()) {
+            step_on(static_cast<fiber&>(members.pop()), thread, operations_per_step);
+        }
+    }
+    is_running_members_ = was_running_members;
+    thread.eager_depth = outer.eager_depth;
+    thread.running = outer.running;
+    thread.next = outer.next;
+    thread.budget = outer.budget;
+    thread.call_depth = outer.call_depth;
+    thread.is_discarding = outer.is_discarding;
+}
+
 loop_core::loop_core() noexcept
     : thread_(&this_thread), id_([] {
           static constinit std::atomic<std::uint32_t> last{0};
           return last.fetch_add(1, std::memory_order_relaxed) + 1;
       }()) {}
 
-// Other threads may ask while the loop is moved to a new one.
-bool loop_core::is_on_own_thread() const noexcept {
-    return __atomic_load_n(&thread_, __ATOMIC_RELAXED) == &this_thread;
-}
-
 void loop_core::move_to_this_thread() noexcept {
     __atomic_store_n(&thread_, &this_thread, __ATOMIC_RELAXED);
 }
 
-void loop_core::check_thread_slow(const char* what) const {
-    if (!is_on_own_thread()) {
-        throw wrong_thread(
-            std::string(what) +
-            ": called on a thread that does not run this loop; use loop.post or loop.submit");
-    }
-}
-
-void loop_core::check_wake_slow() const {
-    check_thread_slow("waking a task");
+void loop_core::throw_wrong_thread(const char* what) {
+    throw wrong_thread(
+        std::string(what) +
+        ": called on a thread that does not run this loop; use loop.post or loop.submit");
 }
 
 }  // namespace weir::detail

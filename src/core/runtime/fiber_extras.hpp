@@ -26,8 +26,7 @@ struct fiber_extras {
     done_callbacks<fiber> callbacks;
     context_values* context = nullptr;  // task-local values; owned
     std::unique_ptr<std::stop_source> stop_source;
-    std::source_location created;
-    bool created_known = false;
+    std::source_location created;  // debug mode: where it was spawned
 };
 
 struct group_errors {

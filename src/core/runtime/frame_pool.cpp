@@ -6,7 +6,9 @@
 // thread that ends leaves its blocks and the rest of its chunk to the depot.
 
 #include <weir/detail/frame_pool.hpp>
+#include <weir/frame_memory.hpp>
 
+#include <atomic>
 #include <mutex>
 
 namespace weir::detail {
@@ -49,6 +51,7 @@ thread_local pool_owner owner;
 thread_local bool ended = false;  // outlives the pool
 
 constexpr std::size_t chunk_size = 256 * 1024;
+constinit std::atomic<std::pmr::memory_resource*> frame_memory{nullptr};
 
 }  // namespace
 
@@ -118,7 +121,9 @@ void frame_pool::find_fresh() {
             return;
         }
     }
-    char* const memory = static_cast<char*>(::operator new(chunk_size));
+    std::pmr::memory_resource* const upstream = frame_memory.load(std::memory_order_acquire);
+    char* const memory = static_cast<char*>(
+        upstream != nullptr ? upstream->allocate(chunk_size, granule) : ::operator new(chunk_size));
     auto* const header = ::new (memory) depot::chunk{nullptr};
     fresh_ = memory + granule;
     fresh_end_ = memory + chunk_size;
@@ -180,3 +185,11 @@ frame_pool::~frame_pool() {
 }
 
 }  // namespace weir::detail
+
+namespace weir {
+
+std::pmr::memory_resource* set_frame_memory(std::pmr::memory_resource* upstream) noexcept {
+    return detail::frame_memory.exchange(upstream, std::memory_order_acq_rel);
+}
+
+}  // namespace weir

@@ -23,6 +23,16 @@ void throw_cancelled(const fiber& ended) {
     throw cancelled(stop_reason(ended));
 }
 
+// Of an ended task only the reason of the request that ended it counts; a task that has answered a
+// request has none.
+std::string_view cancel_reason(const fiber& cancelled) noexcept {
+    if (cancelled.extras == nullptr || (cancelled.has(is_done) && !cancelled.has(is_cancelled))) {
+        return {};
+    }
+    const request_reason& kept = cancelled.extras->reason;
+    return !cancelled.has(is_done) && !kept.pending().empty() ? kept.pending() : kept.delivered();
+}
+
 void throw_not_done(const fiber& unfinished, const char* what) {
     throw invalid_state(std::string(what) + " of task " +
                         fiber_name(const_cast<fiber&>(unfinished)) +

@@ -6,6 +6,7 @@
 
 #include "core/runtime/fiber_extras.hpp"
 
+#include <weir/base/fault_point.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 #include <weir/refusal.hpp>
@@ -38,14 +39,20 @@ bool timed_scope::begin_in_time(fiber& on) noexcept {
 }
 
 void timed_scope::child_suspended() noexcept {
-    if (on != nullptr && !is_armed() && !expired_ && !is_late_ &&
+    if (where != nullptr && !is_armed() && !expired_ && !is_late_ &&
         deadline() != clock::time_point::max()) {
-        static_cast<loop&>(on->home()).arm(*this, deadline());
+        auto& home = static_cast<loop&>(where->home());
+        if (this_thread.faults != nullptr && fault_at(io_point::timer, "timeout").cut_short)
+            [[unlikely]] {
+            home.arm(*this, home.now());
+        } else {
+            home.arm(*this, deadline());
+        }
     }
 }
 
 void timed_scope::disarm() noexcept {
-    static_cast<loop&>(on->home()).disarm(*this);  // does nothing if it is not armed
+    static_cast<loop&>(where->home()).disarm(*this);  // does nothing if it is not armed
 }
 
 void timed_scope::fire() noexcept {
@@ -57,13 +64,13 @@ void timed_scope::reschedule(clock::time_point deadline) noexcept {
     if (is_late_) {  // withdraws the request of the old deadline, which was not delivered
         is_late_ = false;
         requested = false;
-        refresh_stop(*on);
+        refresh_stop(*where);
     }
     if (deadline == clock::time_point::max()) {
         disarm();
         set_deadline(INT64_MAX);
     } else {
-        static_cast<loop&>(on->home()).arm(*this, deadline);
+        static_cast<loop&>(where->home()).arm(*this, deadline);
     }
 }
 
@@ -165,8 +172,8 @@ void cancel_scope::claim() {
 }
 
 void cancel_scope::cancel(std::string_view reason) {
-    if (active_ != nullptr && active_->on != nullptr) {
-        active_->on->home().check_thread("cancel_scope.cancel()");
+    if (active_ != nullptr && active_->where != nullptr) {
+        active_->where->home().check_thread("cancel_scope.cancel()");
     }
     cancel_called_ = true;
     reason_.request(reason);
@@ -184,7 +191,7 @@ bool cancel_scope::try_reschedule(std::optional<clock::time_point> deadline) {
     if (!used_) {
         throw invalid_state("cancel_scope: reschedule before the scope was entered");
     }
-    if (active_ == nullptr || active_->on == nullptr || active_->expired() || cancel_called_) {
+    if (active_ == nullptr || active_->where == nullptr || active_->expired() || cancel_called_) {
         return false;
     }
     active_->reschedule(deadline.value_or(clock::time_point::max()));
@@ -195,7 +202,7 @@ void cancel_scope::reschedule(std::optional<clock::time_point> deadline) {
     if (try_reschedule(deadline)) {
         return;
     }
-    const bool was_left = active_ == nullptr || active_->on == nullptr;
+    const bool was_left = active_ == nullptr || active_->where == nullptr;
     throw invalid_state(was_left ? "cancel_scope: reschedule after the scope was left"
                                  : "cancel_scope: reschedule while the work is being stopped");
 }

@@ -233,10 +233,10 @@ unsigned uncancel_fiber(fiber& target) noexcept {
 }
 
 void request_stop(scope& target) noexcept {
-    if (target.on == nullptr) {
+    if (target.where == nullptr) {
         return;
     }
-    fiber& on = *target.on;
+    fiber& on = *target.where;
     mark_requested(on, &target);
     refresh_stop(on);
     if (is_reachable(on, &target)) {

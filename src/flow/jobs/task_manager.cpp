@@ -520,11 +520,11 @@ task<void> task_manager::drain() {
     return detail::job_engine::wait_idle(core_);
 }
 
-task<void> task_manager::shutdown(shutdown_mode mode) {
+task<void> task_manager::close(shutdown_mode mode) {
     return detail::job_engine::shutdown(core_, mode);
 }
 
-bool task_manager::is_shut_down() const noexcept {
+bool task_manager::is_closed() const noexcept {
     return core_->is_closed();
 }
 

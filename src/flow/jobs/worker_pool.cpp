@@ -304,11 +304,11 @@ bool basic_worker_pool::cancel(std::string_view id, std::string_view reason) {
     return found != nullptr && core_->cancel(*found, reason);
 }
 
-task<void> basic_worker_pool::shutdown(shutdown_mode mode) {
+task<void> basic_worker_pool::close(shutdown_mode mode) {
     return detail::job_engine::shutdown(core_, mode);
 }
 
-bool basic_worker_pool::is_shut_down() const noexcept {
+bool basic_worker_pool::is_closed() const noexcept {
     return core_->is_closed();
 }
 

@@ -116,7 +116,7 @@ void forget(things& the, std::array<char, 10>& buffer) {
     the.pool.acquire();
     the.pool.close();
     the.workers.submit(work, 1);
-    the.workers.shutdown();
+    the.workers.close();
     the.batcher.call(1);
     the.batcher.settle(1);
     the.batcher.close();

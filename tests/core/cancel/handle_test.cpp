@@ -550,4 +550,39 @@ WEIR_TEST(Handle, ACallbackThatLetsTheCancellationPassIsReported) {
     EXPECT_FALSE(weir::current_task().cancelled());
 }
 
+WEIR_TEST(Handle, TellsTheReasonOfTheCancelThatEndsIt) {
+    auto plain = weir::spawn(forever());
+    auto cleanup = []() -> task<> { co_await weir::sleep(1s); };
+    auto cleans = [&]() -> task<> { co_await weir::finally(forever(), cleanup); };
+    auto cleaning = weir::spawn(cleans);
+    auto answers = []() -> task<int> {
+        (void)co_await weir::intercept(forever());
+        co_return 3;
+    };
+    auto answering = weir::spawn(answers);
+    co_await weir::testing::settle_all();
+    EXPECT_EQ(plain.reason(), "");
+    plain.cancel();
+    cleaning.cancel("first");
+    answering.cancel("ignored");
+    EXPECT_EQ(cleaning.reason(), "first") << "before it is delivered";
+    EXPECT_EQ(answering.reason(), "ignored");
+    co_await weir::testing::settle_all();
+    EXPECT_EQ(plain.reason(), "") << "none was given";
+    EXPECT_EQ(cleaning.reason(), "first") << "while it cleans up";
+    co_await answering.wait();
+    EXPECT_EQ(answering.reason(), "") << "it has answered the request";
+    cleaning.cancel("second");
+    EXPECT_EQ(cleaning.reason(), "second") << "merged with the first, later ones win";
+    co_await cleaning.wait();
+    EXPECT_TRUE(cleaning.cancelled());
+    auto gave_up = []() -> task<> {
+        throw weir::cancelled("gave up");
+        co_return;
+    };
+    auto thrown = weir::spawn(gave_up);
+    co_await thrown.wait();
+    EXPECT_EQ(thrown.reason(), "gave up");
+}
+
 }  // namespace

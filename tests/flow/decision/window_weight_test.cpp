@@ -17,10 +17,10 @@ TEST(WindowWeight, RoundsUpToMillionths) {
     EXPECT_EQ(in_millionths(1), 1'000'000);
     EXPECT_EQ(in_millionths(0.1), 100'000);
     EXPECT_EQ(in_millionths(0.0000001), 1);
-    EXPECT_EQ(in_millionths(0), too_much);
-    EXPECT_EQ(in_millionths(-1), too_much);
-    EXPECT_EQ(in_millionths(std::numeric_limits<double>::quiet_NaN()), too_much);
-    EXPECT_EQ(in_millionths(1e300), too_much);
+    EXPECT_EQ(in_millionths(0), too_much_weight);
+    EXPECT_EQ(in_millionths(-1), too_much_weight);
+    EXPECT_EQ(in_millionths(std::numeric_limits<double>::quiet_NaN()), too_much_weight);
+    EXPECT_EQ(in_millionths(1e300), too_much_weight);
 }
 
 TEST(WindowWeight, RefusesInvalidLimits) {

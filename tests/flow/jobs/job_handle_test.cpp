@@ -36,7 +36,7 @@ WEIR_TEST(JobHandle, WaitingWithATimeout) {
     co_await weir::yield();
     const int at_once = co_await weir::timeout(0s, pool.get<int>("slow"));
     EXPECT_EQ(at_once, 2);
-    co_await pool.shutdown();
+    co_await pool.close();
 }
 
 WEIR_TEST(JobHandle, CancelQueuedNeverRuns) {
@@ -49,7 +49,7 @@ WEIR_TEST(JobHandle, CancelQueuedNeverRuns) {
     EXPECT_FALSE(victim.cancel());
     EXPECT_FALSE(pool.cancel("nobody"));
     WEIR_EXPECT_THROW_WITH(victim, weir::cancelled, "changed my mind");
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_FALSE(has_run);
     EXPECT_EQ(pool.stats().cancelled, 1u);
 }
@@ -72,7 +72,7 @@ WEIR_TEST(JobHandle, CancelRunningStopsIt) {
     EXPECT_TRUE(cleaned_up);
     const int value = co_await next;
     EXPECT_EQ(value, 6);
-    co_await pool.shutdown();
+    co_await pool.close();
 }
 
 // Before its first step, and on its own.
@@ -100,13 +100,13 @@ WEIR_TEST(JobHandle, CancelAtTheEdges) {
     EXPECT_TRUE(stubborn.cancel());
     const int value = co_await stubborn;  // it answered the stop with a value
     EXPECT_EQ(value, 5);
-    co_await pool.shutdown();
+    co_await pool.close();
 }
 
 WEIR_TEST(JobHandle, OutlivesItsPool) {
     auto pool = std::make_unique<worker_pool>(weir::worker_pool_options{.workers = 1});
     job_handle<int> left = co_await pool->submit([] { return 1; });
-    co_await pool->shutdown();
+    co_await pool->close();
     pool.reset();
     co_await settle_all();
     EXPECT_FALSE(left.cancel());

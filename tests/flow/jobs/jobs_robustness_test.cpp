@@ -42,7 +42,7 @@ WEIR_TEST(WorkerRobustness, AJobThatGoesCancelsAnother) {
     auto first =
         co_await pool.submit({.id = "first"}, work, at_end([&] { said = pool.cancel("second"); }));
     auto second = co_await pool.submit({.id = "second"}, work, at_end(nullptr));
-    co_await pool.shutdown(weir::shutdown_mode::now);
+    co_await pool.close(weir::shutdown_mode::now);
     EXPECT_EQ(first.status(), weir::job_status::cancelled);
     EXPECT_EQ(second.status(), weir::job_status::cancelled);
     EXPECT_EQ(pool.stats().cancelled, 3u);
@@ -60,7 +60,7 @@ WEIR_TEST(WorkerRobustness, ACallbackStartsAJob) {
     });
     co_await settle_all();
     EXPECT_EQ(result, 7);
-    co_await pool.shutdown();
+    co_await pool.close();
 }
 
 struct canceller final : weir::observer {
@@ -85,7 +85,7 @@ WEIR_TEST(WorkerRobustness, AnObserverCancelsTheJobThatIsDisplaced) {
     auto fresh = co_await pool.submit({.id = "new"}, block);
     co_await old.wait();
     EXPECT_EQ(old.status(), weir::job_status::cancelled);
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(fresh.status(), weir::job_status::done);
 }
 
@@ -102,7 +102,7 @@ TEST(WorkerRobustness, ASubmissionWithoutALoopTakesNoRoom) {
     auto use = [&]() -> task<> {
         const auto in = pool.try_submit(work);
         EXPECT_TRUE(in.has_value());
-        co_await pool.shutdown();
+        co_await pool.close();
     };
     weir::run(use(), {.driver = weir::driver_kind::simulated});
 }

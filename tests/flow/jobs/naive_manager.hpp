@@ -41,7 +41,7 @@ public:
     task<std::string> state(std::string id) { co_return tasks_[id].state; }
     task<int> result(std::string id) { co_return tasks_[id].result; }
     std::size_t kept() const { return tasks_.size(); }
-    task<> shutdown() {
+    task<> close() {
         while (!queue_.empty()) {
             co_await weir::sleep(10ms);
         }

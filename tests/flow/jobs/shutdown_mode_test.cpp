@@ -33,24 +33,24 @@ WEIR_TEST(ShutdownMode, AWorkerPoolDrains) {
         jobs.push_back(co_await pool.submit(twice, i));
     }
     const auto begin = weir::now();
-    auto closing = weir::spawn(pool.shutdown());
+    auto closing = weir::spawn(pool.close());
     co_await settle_all();
     WEIR_EXPECT_THROW_WITH(pool.submit(twice, 9), weir::refused, "shut down");
-    EXPECT_TRUE(pool.is_shut_down());
+    EXPECT_TRUE(pool.is_closed());
     co_await closing;
     EXPECT_EQ(weir::now() - begin, 400ms);
     for (int i = 0; i < 8; ++i) {
         const int value = co_await jobs[static_cast<std::size_t>(i)];
         EXPECT_EQ(value, 2 * i);
     }
-    co_await pool.shutdown();  // again: at once
+    co_await pool.close();  // again: at once
 }
 
 WEIR_TEST(ShutdownMode, AWorkerPoolFinishesRunningJobs) {
     worker_pool pool({.workers = 1});
     job_handle<int> running = co_await pool.submit(twice, 1);
     job_handle<int> queued = co_await pool.submit(twice, 2);
-    co_await pool.shutdown(shutdown_mode::finish_running);
+    co_await pool.close(shutdown_mode::finish_running);
     const int value = co_await running;
     EXPECT_EQ(value, 2);
     WEIR_EXPECT_THROW_WITH(queued, weir::cancelled, "shut down");
@@ -70,7 +70,7 @@ WEIR_TEST(ShutdownMode, AWorkerPoolWithAFullQueueStopsAtOnce) {
     auto two = weir::spawn(submit);
     co_await settle_all();
     const auto begin = weir::now();
-    co_await pool.shutdown(shutdown_mode::now);
+    co_await pool.close(shutdown_mode::now);
     EXPECT_EQ(weir::now() - begin, 0s);
     for (const job_handle<>& each : jobs) {
         EXPECT_EQ(each.status(), job_status::cancelled);
@@ -84,8 +84,8 @@ WEIR_TEST(ShutdownMode, AWorkerPoolWithAFullQueueStopsAtOnce) {
 WEIR_TEST(ShutdownMode, ADrainCanBeCutShort) {
     worker_pool pool({.workers = 1});
     job_handle<> slow = co_await pool.submit(idle, 1h);
-    WEIR_EXPECT_TIMEOUT(weir::timeout(1s, pool.shutdown()));
-    co_await pool.shutdown(shutdown_mode::now);
+    WEIR_EXPECT_TIMEOUT(weir::timeout(1s, pool.close()));
+    co_await pool.close(shutdown_mode::now);
     EXPECT_EQ(slow.status(), job_status::cancelled);
 }
 
@@ -94,12 +94,12 @@ WEIR_TEST(ShutdownMode, ATaskManagerDrains) {
     for (int i = 0; i < 3; ++i) {
         (void)co_await manager.submit(idle, 10ms);
     }
-    auto closing = weir::spawn(manager.shutdown());
+    auto closing = weir::spawn(manager.close());
     co_await settle_all();
     WEIR_EXPECT_THROW_WITH(manager.submit(idle, 1ms), weir::refused, "shut down");
     co_await closing;
     EXPECT_EQ(manager.stats().completed, 3u);
-    EXPECT_TRUE(manager.is_shut_down());
+    EXPECT_TRUE(manager.is_closed());
 }
 
 WEIR_TEST(ShutdownMode, ATaskManagerFinishesRunningTasks) {
@@ -107,7 +107,7 @@ WEIR_TEST(ShutdownMode, ATaskManagerFinishesRunningTasks) {
     const std::string running = co_await manager.submit(idle, 10ms);
     const std::string pending = co_await manager.submit(idle, 10ms);
     co_await settle_all();
-    co_await manager.shutdown(shutdown_mode::finish_running);
+    co_await manager.close(shutdown_mode::finish_running);
     const auto first = co_await manager.get(running);
     EXPECT_EQ(first->state, task_state::completed);
     const auto second = co_await manager.get(pending);
@@ -121,8 +121,8 @@ WEIR_TEST(ShutdownMode, ATaskManagerStopsAtOnce) {
     for (int i = 0; i < 3; ++i) {
         ids.push_back(co_await manager.submit(idle, 1h));
     }
-    WEIR_EXPECT_TIMEOUT(weir::timeout(1s, manager.shutdown()));
-    co_await manager.shutdown(shutdown_mode::now);
+    WEIR_EXPECT_TIMEOUT(weir::timeout(1s, manager.close()));
+    co_await manager.close(shutdown_mode::now);
     EXPECT_EQ(weir::now() - begin, 1s);
     for (const std::string& id : ids) {
         const auto record = co_await manager.get(id);

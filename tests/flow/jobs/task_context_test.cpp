@@ -34,7 +34,7 @@ WEIR_TEST(TaskContext, ProgressIsSeen) {
     const auto listed = co_await manager.list();
     WEIR_ASSERT_EQ(listed.size(), 1u);
     EXPECT_EQ(listed[0].progress, 1.0);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 WEIR_TEST(TaskContext, ProgressIsStored) {
@@ -55,7 +55,7 @@ WEIR_TEST(TaskContext, ProgressIsStored) {
     co_await weir::sleep(1s);
     const auto second = co_await store.get(id);
     EXPECT_EQ(second->progress, 0.6);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 WEIR_TEST(TaskContext, FunctionsThatBlockRunOnTheExecutor) {
@@ -78,11 +78,11 @@ WEIR_TEST(TaskContext, FunctionsThatBlockRunOnTheExecutor) {
     EXPECT_TRUE(cancelled);
     EXPECT_TRUE(was_told);
     EXPECT_EQ(threads.count, 3);
-    co_await manager.shutdown();
+    co_await manager.close();
 
     task_manager without;
     EXPECT_THROW((void)without.submit([] { return 1; }), weir::invalid_state);
-    co_await without.shutdown();
+    co_await without.close();
 }
 
 WEIR_TEST(TaskContext, FunctionsThatBlockOnRealThreads) {
@@ -102,7 +102,7 @@ WEIR_TEST(TaskContext, FunctionsThatBlockOnRealThreads) {
         const std::string text = co_await manager.result<std::string>(ids[i]);
         EXPECT_EQ(text, std::to_string(i) + "!");
     }
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 }  // namespace

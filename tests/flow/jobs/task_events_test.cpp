@@ -31,7 +31,7 @@ WEIR_TEST(TaskEvents, ComeInOrder) {
     (void)co_await manager.submit({.id = "a", .name = "n"}, work);
     co_await manager.drain();
     const std::string bad = co_await manager.submit({.id = "b"}, fail);
-    co_await manager.shutdown();
+    co_await manager.close();
     std::string story;
     while (auto event = co_await events.next()) {
         story.append(event->id).append(" ").append(to_string(event->kind)).append(", ");
@@ -62,7 +62,7 @@ WEIR_TEST(TaskEvents, ASlowSubscriberIsToldWhatItMissed) {
     weir::task_events back = manager.subscribe_after(seen);  // a client that returns
     const auto next = co_await back.next();
     EXPECT_EQ(next->number, seen + 1);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 WEIR_TEST(TaskEvents, ASubscriberWaitsForEachEvent) {
@@ -73,7 +73,7 @@ WEIR_TEST(TaskEvents, ASubscriberWaitsForEachEvent) {
             co_await weir::sleep(1h);
             (void)co_await manager.submit(idle, 60'000ms);
         }
-        co_await manager.shutdown();
+        co_await manager.close();
     };
     auto submitter = weir::spawn(submit_later);
     const auto start = weir::now();
@@ -93,7 +93,7 @@ WEIR_TEST(TaskEvents, ASubscriberThatIsStoppedLosesNothing) {
     (void)co_await manager.submit(idle, 0ms);
     const auto event = co_await weir::timeout(1s, events.next());
     EXPECT_EQ(event->kind, task_event_kind::submitted);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 TEST(TaskEvents, KindsHaveNames) {

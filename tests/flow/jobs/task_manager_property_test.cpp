@@ -176,12 +176,12 @@ task<> random_lives(int fails_one_in, bool is_slow) {
     const int ending = random.below(4);
     if (ending < 3) {
         co_await weir::sleep(random.milliseconds_below(30));
-        co_await all.manager.shutdown(static_cast<shutdown_mode>(ending));
+        co_await all.manager.close(static_cast<shutdown_mode>(ending));
     }
     for (const auto& each : busy) {
         co_await each;
     }
-    co_await all.manager.shutdown();
+    co_await all.manager.close();
     co_await all.check();
 }
 
@@ -241,7 +241,7 @@ TEST(TaskManagerProperty, CancelRacesStartAndCompletion) {
                 }
                 const auto stored = co_await store.inner.get("a");
                 EXPECT_EQ(stored->state, record->state);
-                co_await manager.shutdown();
+                co_await manager.close();
             },
             20);
     }
@@ -267,7 +267,7 @@ TEST(TaskManagerProperty, OneIdAtOnce) {
         auto two = weir::spawn(submit);
         co_await one;
         co_await two;
-        co_await manager.shutdown();
+        co_await manager.close();
         EXPECT_EQ(let_in, 1);
         EXPECT_EQ(runs, 1);
     });
@@ -293,7 +293,7 @@ TEST(TaskManagerProperty, RemovalNeverHitsANewerTask) {
                 let_in += answer.has_value() ? 1 : 0;
                 co_await pause(random);
             }
-            co_await manager.shutdown();
+            co_await manager.close();
             EXPECT_EQ(runs, let_in);
             EXPECT_EQ(manager.stats().completed, static_cast<std::uint64_t>(let_in));
             EXPECT_EQ(manager.stats().unsaved, 0u);
@@ -316,7 +316,7 @@ WEIR_TEST(TaskManagerProperty, AStoreThatStaysAwayStopsNothingElse) {
     WEIR_EXPECT_THROW_WITH(manager.submit({.id = "a"}, work), test_error, "away");
     EXPECT_EQ(weir::now() - begin, 30ms);
     EXPECT_FALSE(has_run);
-    co_await manager.shutdown();
+    co_await manager.close();
     EXPECT_EQ(manager.stats().submitted, 0u);
     EXPECT_GE(manager.stats().store_errors, 3u);
 }
@@ -361,7 +361,7 @@ WEIR_TEST(TaskManagerProperty, WhatCannotBeRecordedIsNotRun) {
     EXPECT_FALSE(has_run);
     const auto stored = co_await store.get(id);
     EXPECT_EQ(stored->state, task_state::failed);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 WEIR_TEST(TaskManagerProperty, AnEndThatCannotBeStoredIsKnownInMemory) {
@@ -373,7 +373,7 @@ WEIR_TEST(TaskManagerProperty, AnEndThatCannotBeStoredIsKnownInMemory) {
     EXPECT_EQ(value, 4);
     const auto known = co_await manager.get(id);
     EXPECT_EQ(known->state, task_state::completed);
-    co_await manager.shutdown();
+    co_await manager.close();
     EXPECT_EQ(manager.stats().unsaved, 1u);
 }
 
@@ -395,7 +395,7 @@ public:
     }
     task<int> result(std::string id) { return manager_.result<int>(id); }
     std::size_t kept() const { return manager_.stats().kept; }
-    task<> shutdown() { return manager_.shutdown(); }
+    task<> close() { return manager_.close(); }
 
 private:
     task_manager manager_;
@@ -418,7 +418,7 @@ task<violation> a_cancelled_pending_task_never_runs() {
     const bool told = co_await manager.cancel("victim");
     co_await weir::sleep(1s);
     const std::string state = co_await manager.state("victim");
-    co_await manager.shutdown();
+    co_await manager.close();
     if (told && (has_run || state != "cancelled")) {
         co_return "a cancelled task was run all the same";
     }
@@ -433,7 +433,7 @@ task<violation> a_duplicate_changes_nothing() {
     (void)co_await manager.submit("a", second);
     co_await weir::sleep(1s);
     const int value = co_await manager.result("a");
-    co_await manager.shutdown();
+    co_await manager.close();
     if (value != 1) {
         co_return "a duplicate id overwrote the first task";
     }
@@ -447,7 +447,7 @@ task<violation> finished_tasks_are_bounded() {
         (void)co_await manager.submit(std::to_string(i), work);
     }
     co_await weir::sleep(1s);
-    co_await manager.shutdown();
+    co_await manager.close();
     if (manager.kept() > 100) {
         co_return "finished tasks are kept for ever";
     }
@@ -456,7 +456,7 @@ task<violation> finished_tasks_are_bounded() {
 template <class Manager>
 task<violation> nothing_is_accepted_after_the_end() {
     Manager manager(2);
-    co_await manager.shutdown();
+    co_await manager.close();
     auto work = []() -> task<int> { co_return 1; };
     const bool taken = co_await manager.submit("late", work);
     if (taken) {
@@ -501,7 +501,7 @@ WEIR_TEST(KnownBugs, river_1245_a_cancel_that_is_reported_was_done) {
         const auto stored = co_await store.inner.get(id);
         EXPECT_EQ(reported, stored->state == task_state::cancelled);
     }
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 // A late writer overwrote the newer state of a task.

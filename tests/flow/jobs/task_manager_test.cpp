@@ -45,7 +45,7 @@ WEIR_TEST(TaskManager, ALifeFromSubmissionToResult) {
     EXPECT_GE(*ended.started_at, ended.created_at);
     const std::string text = co_await manager.result<std::string>(id);
     EXPECT_EQ(text, "report for May");
-    co_await manager.shutdown();
+    co_await manager.close();
     const auto nobody = co_await manager.get("nobody");
     EXPECT_FALSE(nobody.has_value());
     WEIR_EXPECT_THROW(manager.wait("nobody"), weir::unknown_task);
@@ -72,7 +72,7 @@ WEIR_TEST(TaskManager, WhatCanBeSubmitted) {
     EXPECT_EQ(record->message, "half");
     EXPECT_NE(of_task, of_void);
     WEIR_EXPECT_THROW(manager.result<double>("abc"), weir::invalid_argument);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 WEIR_TEST(TaskManager, ErrorsAreKeptAndRethrown) {
@@ -86,7 +86,7 @@ WEIR_TEST(TaskManager, ErrorsAreKeptAndRethrown) {
     auto throws_early = [](int) -> task<int> { throw test_error("before it began"); };
     const std::string early = co_await manager.submit(throws_early, 1);
     WEIR_EXPECT_THROW_WITH(manager.result<int>(early), test_error, "before it began");
-    co_await manager.shutdown();
+    co_await manager.close();
     EXPECT_EQ(manager.stats().failed, 2u);
 }
 
@@ -116,7 +116,7 @@ WEIR_TEST(TaskManager, SoManyAtATimeInOrder) {
     EXPECT_EQ(order[0] + order[1], 1);
     EXPECT_EQ(order[4], 4);
     (void)co_await manager.submit(work, 7);  // drained, and open
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 WEIR_TEST(TaskManager, ADuplicateIdIsRefused) {
@@ -128,7 +128,7 @@ WEIR_TEST(TaskManager, ADuplicateIdIsRefused) {
     const auto again = co_await manager.offer({.id = "a"}, report, "July");  // while it is kept
     EXPECT_FALSE(again.has_value());
     EXPECT_EQ(again.refusal().reason, refusal_reason::duplicate);
-    co_await manager.shutdown();
+    co_await manager.close();
     EXPECT_EQ(manager.stats().submitted, 1u);
 }
 
@@ -152,7 +152,7 @@ WEIR_TEST(TaskManager, ACancelledPendingTaskNeverRuns) {
     const bool unknown = co_await manager.cancel("nobody");
     EXPECT_FALSE(unknown);
     WEIR_EXPECT_THROW_WITH(manager.result<void>(id), weir::cancelled, "not needed");
-    co_await manager.shutdown();
+    co_await manager.close();
     EXPECT_FALSE(has_run);
 }
 
@@ -191,7 +191,7 @@ WEIR_TEST(TaskManager, ARunningTaskIsStoppedAndCleansUp) {
     const std::string self = co_await manager.submit(cancels_itself);
     const managed_task by_itself = co_await manager.wait(self);
     EXPECT_EQ(by_itself.state, task_state::cancelled);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 WEIR_TEST(TaskManager, ATaskWhoseEndIsBeingStoredCannotBeCancelled) {
@@ -200,7 +200,7 @@ WEIR_TEST(TaskManager, ATaskWhoseEndIsBeingStoredCannotBeCancelled) {
     const std::string id = co_await manager.submit(idle, 100ms);
     co_await weir::sleep(600ms);
     EXPECT_FALSE(manager.request_cancel(id));
-    co_await manager.shutdown();
+    co_await manager.close();
     const auto ended = co_await store.get(id);
     EXPECT_EQ(ended->state, task_state::completed);
 }
@@ -230,7 +230,7 @@ WEIR_TEST(TaskManager, ListsByStateAndName) {
     EXPECT_EQ(ids(page), "12");
     const auto next_page = co_await manager.list({.after = "2", .limit = 2});
     EXPECT_EQ(ids(next_page), "34");
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 WEIR_TEST(TaskManager, FinishedTasksAreKeptUpToANumberAndAnAge) {
@@ -255,7 +255,7 @@ WEIR_TEST(TaskManager, FinishedTasksAreKeptUpToANumberAndAnAge) {
     co_await settle_all();
     EXPECT_EQ(store.size(), 0u);
     (void)co_await manager.submit({.id = "9"}, idle, 1ms);  // the id is free again
-    co_await manager.shutdown();
+    co_await manager.close();
     EXPECT_EQ(manager.stats().removed, 10u);
 }
 
@@ -307,7 +307,7 @@ WEIR_TEST(TaskManager, ASubmitterThatIsCancelledHasSubmitted) {
         EXPECT_EQ(record->state, task_state::completed);
     }
     EXPECT_EQ(manager.stats().submitted, manager.stats().completed);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 // ---- handlers by name, and a store that outlives the manager
@@ -323,7 +323,7 @@ WEIR_TEST(TaskManager, HandlersByName) {
     const std::string text = co_await manager.result<std::string>(id);
     EXPECT_EQ(text, "hello!");
     EXPECT_THROW((void)manager.submit_named({.name = "whisper"}, "x"), weir::invalid_argument);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 WEIR_TEST(TaskManager, TakesOverWhatAStoreHas) {
@@ -356,7 +356,7 @@ WEIR_TEST(TaskManager, TakesOverWhatAStoreHas) {
     EXPECT_TRUE(cancelled);
     const auto left = co_await manager.get("2");
     EXPECT_EQ(left->state, task_state::cancelled);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 // Its inserts fail.
@@ -383,7 +383,7 @@ WEIR_TEST(TaskManager, ASubmitThatCannotBeStoredFailsAfterSomeAttempts) {
     auto work = []() -> task<int> { co_return 1; };
     WEIR_EXPECT_THROW(manager.submit(work), test_error);
     EXPECT_EQ(store.inserts, 3);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 // ---- options and numbers
@@ -402,7 +402,7 @@ TEST(TaskManager, BadOptionsAreRefused) {
 WEIR_TEST(TaskManager, Metrics) {
     task_manager manager({.name = "jobs"});
     (void)co_await manager.submit(idle, 0ms);
-    co_await manager.shutdown();
+    co_await manager.close();
     weir::prometheus_writer page;
     manager.write_metrics(page);
     EXPECT_NE(
@@ -419,7 +419,7 @@ WEIR_TEST(TaskManager, WithoutTasksThereIsNothingToDrain) {
     const auto begin = weir::now();
     co_await weir::timeout(1s, manager.drain());
     EXPECT_EQ(weir::now(), begin);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 }  // namespace

@@ -137,13 +137,13 @@ task<> random_traffic() {
     const int ending = random.below(4);
     if (ending < 3) {
         co_await weir::sleep(random.milliseconds_below(20));
-        co_await all.pool.shutdown(static_cast<shutdown_mode>(ending));
+        co_await all.pool.close(static_cast<shutdown_mode>(ending));
     }
     for (const auto& each : submitters) {
         co_await each.wait();
     }
     co_await cancelling;
-    co_await all.pool.shutdown();
+    co_await all.pool.close();
     co_await all.check_ends();
 }
 
@@ -185,7 +185,7 @@ TEST(WorkerPoolProperty, CancelRacesStartAndCompletion) {
         const int value = co_await third;
         EXPECT_EQ(value, 7);
         co_await fourth;
-        co_await pool.shutdown();
+        co_await pool.close();
     });
 }
 
@@ -210,7 +210,7 @@ TEST(WorkerPoolProperty, APlaceRacesATimeout) {
         EXPECT_EQ(pool.stats().submitted, static_cast<std::uint64_t>(submitted));
         co_await weir::sleep(2s);
         EXPECT_TRUE(pool.try_submit(work));
-        co_await pool.shutdown();
+        co_await pool.close();
     });
 }
 
@@ -241,7 +241,7 @@ TEST(WorkerPoolProperty, OneIdWhileWaiting) {
         EXPECT_EQ(let_in, 1);
         EXPECT_EQ(refused, 1);
         EXPECT_TRUE(pool.try_submit(work, 3) || pool.stats().running == 1u);
-        co_await pool.shutdown();
+        co_await pool.close();
     });
 }
 
@@ -259,7 +259,7 @@ public:
         co_return co_await weir::timeout(limit, pool_.get<int>(id));
     }
     std::size_t kept() const { return pool_.stats().kept; }
-    task<> shutdown_now() { return pool_.shutdown(shutdown_mode::now); }
+    task<> shutdown_now() { return pool_.close(shutdown_mode::now); }
 
 private:
     worker_pool pool_;
@@ -432,7 +432,7 @@ WEIR_TEST(KnownBugs, kestra_17129_a_failure_during_the_drain_is_delivered) {
     job_handle<int> last = co_await pool.submit({.id = "last"}, succeed, 10ms);
     auto waiting =
         weir::spawn([&]() -> task<> { WEIR_EXPECT_THROW(pool.get<int>("running"), test_error); });
-    co_await pool.shutdown();
+    co_await pool.close();
     co_await waiting;
     EXPECT_EQ(running.status(), job_status::failed);
     EXPECT_EQ(queued.status(), job_status::failed);

@@ -46,7 +46,7 @@ WEIR_TEST(WorkerPool, GivesTypedResults) {
     co_await nothing;
     const std::unique_ptr<int> seven = co_await std::move(move_only);
     EXPECT_EQ(*seven, 7);
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(pool.stats().done, 4u);
     EXPECT_EQ(pool.stats().running, 0u);
 }
@@ -67,7 +67,7 @@ WEIR_TEST(WorkerPool, RunsSoManyAtATimeInOrder) {
         (void)co_await pool.submit(work, i);
     }
     EXPECT_LE(pool.stats().running, 3u);
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(most, 3);
     EXPECT_EQ(weir::now() - begin, 40ms);
     EXPECT_EQ(begun.size(), 12u);
@@ -86,7 +86,7 @@ WEIR_TEST(WorkerPool, ErrorsAreRethrownAndKillNoWorker) {
     EXPECT_EQ(value, 2);
     EXPECT_EQ(bad.status(), job_status::failed);
     EXPECT_EQ(good.status(), job_status::done);
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(pool.stats().failed, 1u);
 }
 
@@ -95,7 +95,7 @@ WEIR_TEST(WorkerPool, AnErrorThatNobodyAsksForIsReported) {
     {
         worker_pool pool;
         (void)co_await pool.submit(fail_after, 0ms);
-        co_await pool.shutdown();
+        co_await pool.close();
     }
     co_await settle_all();
 }
@@ -117,7 +117,7 @@ WEIR_TEST(WorkerPool, KnowsJobsById) {
     EXPECT_EQ(pool.status("mine"), job_status::done);
     EXPECT_THROW((void)pool.get<std::string>("mine"), weir::invalid_argument);
     EXPECT_THROW((void)pool.get<int>("nobody"), weir::invalid_argument);
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(own.finished_at() - own.started_at(), 100ms);
     EXPECT_EQ(generated.started_at() - generated.submitted_at(), 100ms);
 }
@@ -128,7 +128,7 @@ WEIR_TEST(WorkerPool, GeneratedIdsAvoidThoseTaken) {
     (void)co_await pool.submit({.id = "2"}, idle, 1ms);
     job_handle<> generated = co_await pool.submit(idle, 1ms);
     EXPECT_EQ(generated.id(), "3");
-    co_await pool.shutdown();
+    co_await pool.close();
 }
 
 WEIR_TEST(WorkerPool, ADuplicateIdIsRefusedAndChangesNothing) {
@@ -142,7 +142,7 @@ WEIR_TEST(WorkerPool, ADuplicateIdIsRefusedAndChangesNothing) {
     EXPECT_EQ(value, 2);
     // Also when it is done, as long as its result is kept.
     EXPECT_FALSE(pool.try_submit({.id = "a"}, twice, 4));
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(pool.stats().submitted, 1u);
     EXPECT_EQ(pool.stats().refused, 3u);
 }
@@ -158,7 +158,7 @@ WEIR_TEST(WorkerPool, FullRefuses) {
     EXPECT_EQ(offered.refusal().reason, refusal_reason::queue_full);
     co_await weir::sleep(11ms);
     EXPECT_TRUE(pool.try_submit(idle, 10ms));
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(pool.stats().refused, 2u);
     EXPECT_EQ(pool.stats().done, 3u);
 }
@@ -175,7 +175,7 @@ WEIR_TEST(WorkerPool, FullDisplacesTheOldest) {
     EXPECT_EQ(last, 8);
     EXPECT_EQ(running.status(), job_status::done);
     EXPECT_EQ(middle.status(), job_status::done);
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(pool.stats().displaced, 1u);
     EXPECT_EQ(pool.stats().cancelled, 0u);
 }
@@ -190,7 +190,7 @@ WEIR_TEST(WorkerPool, FullWaits) {
     EXPECT_FALSE(pool.try_submit(idle, 10ms));
     WEIR_EXPECT_TIMEOUT(weir::timeout(5ms, pool.submit({.id = "late"}, idle, 10ms)));
     EXPECT_EQ(pool.status("late"), std::nullopt);  // has submitted nothing
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(pool.stats().done, 4u);
     EXPECT_EQ(weir::now() - begin, 40ms);
 }
@@ -209,7 +209,7 @@ WEIR_TEST(WorkerPool, FullRunsHere) {
     (void)co_await pool.submit(idle, 50ms);
     (void)co_await pool.submit(idle, 50ms);
     EXPECT_FALSE(pool.try_submit(idle, 50ms));  // at once is not 'here'
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(pool.stats().run_by_caller, 1u);
 }
 
@@ -226,7 +226,7 @@ WEIR_TEST(WorkerPool, AJobThatItsSubmitterRunsCanBeCancelled) {
     const job_status ended = co_await by_id;  // the submitter continues
     EXPECT_EQ(ended, job_status::cancelled);
     EXPECT_EQ(other.status(), job_status::running);
-    co_await pool.shutdown(shutdown_mode::now);
+    co_await pool.close(shutdown_mode::now);
     // And the submitter's own cancellation takes the job with it.
     worker_pool second({.workers = 1, .queue = 0, .when_full = when_queue_full::run_here});
     (void)co_await second.submit(idle, 50ms);
@@ -236,7 +236,7 @@ WEIR_TEST(WorkerPool, AJobThatItsSubmitterRunsCanBeCancelled) {
     stopped.cancel();
     co_await stopped.wait();
     EXPECT_EQ(second.status("b"), job_status::cancelled);
-    co_await second.shutdown();
+    co_await second.close();
 }
 
 WEIR_TEST(WorkerPool, ResultsAreKeptForABoundedTime) {
@@ -250,7 +250,7 @@ WEIR_TEST(WorkerPool, ResultsAreKeptForABoundedTime) {
     const int value = co_await kept;  // the handle has it still
     EXPECT_EQ(value, 2);
     EXPECT_TRUE(pool.try_submit({.id = "a"}, twice, 1));  // the id is free again
-    co_await pool.shutdown();
+    co_await pool.close();
 }
 
 WEIR_TEST(WorkerPool, ResultsAreKeptUpToABoundedNumber) {
@@ -259,7 +259,7 @@ WEIR_TEST(WorkerPool, ResultsAreKeptUpToABoundedNumber) {
         const std::string id = "job " + std::to_string(i);
         (void)co_await pool.submit({.id = id}, idle, 1ms);
     }
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(pool.stats().kept, 3u);
     EXPECT_EQ(pool.status("job 6"), std::nullopt);
     EXPECT_EQ(pool.status("job 7"), job_status::done);
@@ -268,7 +268,7 @@ WEIR_TEST(WorkerPool, ResultsAreKeptUpToABoundedNumber) {
     const int value = co_await only_handle;
     EXPECT_EQ(value, 4);
     EXPECT_EQ(none.status("x"), std::nullopt);
-    co_await none.shutdown();
+    co_await none.close();
 }
 
 WEIR_TEST(WorkerPool, DestroyedWithWorkLeft) {
@@ -339,7 +339,7 @@ WEIR_TEST(WorkerPool, JobsHaveTheTaskLocalValuesOfTheirSubmitter) {
     EXPECT_EQ(from_none, "none");
     const std::string from_b = co_await b;
     EXPECT_EQ(from_b, "b");
-    co_await pool.shutdown();
+    co_await pool.close();
 }
 
 WEIR_TEST(HandlerPool, OneHandlerForAllJobs) {
@@ -363,7 +363,7 @@ WEIR_TEST(HandlerPool, OneHandlerForAllJobs) {
     WEIR_EXPECT_THROW(bad.pass(), test_error);
     const auto taken = co_await pool.offer({.id = "b"}, "x");
     EXPECT_FALSE(taken.has_value());
-    co_await pool.shutdown();
+    co_await pool.close();
 }
 
 int plain_half(int number) {
@@ -375,7 +375,7 @@ WEIR_TEST(HandlerPool, PlainHandlersAndPoolsThatGoFirst) {
     job_handle<int> four = co_await halves.submit(8);
     const int value = co_await four;
     EXPECT_EQ(value, 4);
-    co_await halves.shutdown();
+    co_await halves.close();
 
     auto alive = std::make_shared<int>(3);
     const std::weak_ptr<int> watched = alive;
@@ -425,7 +425,7 @@ WEIR_TEST(WorkerPool, MetricsAndEvents) {
     job_handle<int> newest = co_await pool.submit(twice, 1);
     WEIR_EXPECT_THROW(bad, test_error);
     co_await newest;
-    co_await pool.shutdown();
+    co_await pool.close();
     EXPECT_EQ(watch.seen,
               "worker_pool/mail/displaced worker_pool/mail/failed worker_pool/mail/shut_down ");
     weir::prometheus_writer page;

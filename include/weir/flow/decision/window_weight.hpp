@@ -18,16 +18,16 @@ struct window_limits {
 
 using millionths = std::int64_t;
 // Above any limit.
-constexpr millionths too_much = std::int64_t{1} << 62;
+constexpr millionths too_much_weight = std::int64_t{1} << 62;
 
-// Rounded up. too_much unless the weight is a positive number.
+// Rounded up. too_much_weight unless the weight is a positive number.
 constexpr millionths in_millionths(double weight) noexcept {
     if (weight == 1) [[likely]] {
         return 1'000'000;
     }
     const double exact = weight * 1e6;
-    if (!(exact > 0 && exact < static_cast<double>(too_much))) {
-        return too_much;
+    if (!(exact > 0 && exact < static_cast<double>(too_much_weight))) {
+        return too_much_weight;
     }
     return rounded_up(exact);
 }

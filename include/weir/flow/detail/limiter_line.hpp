@@ -230,8 +230,8 @@ private:
 template <class Limiter>
 class [[nodiscard]] limiter_turn : public let_through {
 public:
-    limiter_turn(Limiter& from, double weight, clock::duration waited) noexcept
-        : let_through{waited}, from_(&from), weight_(weight) {}
+    limiter_turn(Limiter& from, double weight, clock::duration time_waited) noexcept
+        : let_through{time_waited}, from_(&from), weight_(weight) {}
     limiter_turn(limiter_turn&& other) noexcept
         : let_through(other), from_(std::exchange(other.from_, nullptr)), weight_(other.weight_) {}
     limiter_turn& operator=(limiter_turn&& other) noexcept {

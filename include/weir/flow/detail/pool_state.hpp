@@ -109,42 +109,42 @@ private:
     }
 
     void start_connect() noexcept override { start<pool_job::connecting>(connect_one, nullptr); }
-    void start_check(pool_entry& entry) noexcept override {
-        start<pool_job::checking>(check_one, &entry);
+    void start_check(pool_entry& one) noexcept override {
+        start<pool_job::checking>(check_one, &one);
     }
-    void start_reset(pool_entry& entry) noexcept override {
+    void start_reset(pool_entry& one) noexcept override {
         if (!functions_.reset.is_plain()) {
-            start<pool_job::resetting>(reset_one, &entry);
+            start<pool_job::resetting>(reset_one, &one);
             return;
         }
         bool is_good = true;
         try {
-            functions_.reset.call_now(typed(entry).object);
+            functions_.reset.call_now(typed(one).object);
         } catch (...) {
             report_current_error(pool_stage::resetting);
             is_good = false;
         }
-        was_reset(entry, is_good);
+        was_reset(one, is_good);
     }
-    void start_close(pool_entry& entry) noexcept override {
+    void start_close(pool_entry& one) noexcept override {
         if (!functions_.close.is_plain()) {
-            start<pool_job::closing>(close_one, &entry);
+            start<pool_job::closing>(close_one, &one);
             return;
         }
         try {
-            functions_.close.call_now(typed(entry).object);
+            functions_.close.call_now(typed(one).object);
         } catch (...) {  // it counts as closed
             report_current_error(pool_stage::closing);
         }
-        destroy(entry);
+        destroy(one);
     }
-    check_result check_now(pool_entry& entry) noexcept override {
+    check_result check_now(pool_entry& one) noexcept override {
         if (!functions_.check.is_plain()) {
             return check_result::takes_time;
         }
         try {
-            return functions_.check.call_now(typed(entry).object) ? check_result::good
-                                                                  : check_result::bad;
+            return functions_.check.call_now(typed(one).object) ? check_result::good
+                                                                : check_result::bad;
         } catch (...) {
             report_current_error(pool_stage::checking);
             return check_result::bad;
@@ -153,8 +153,8 @@ private:
 
     // If there is no memory for the task, the work reports that it was stopped.
     template <pool_job Job>
-    void start(task<> (*body)(pool_work), pool_entry* entry) noexcept {
-        pool_work work(*this, Job, entry);
+    void start(task<> (*body)(pool_work), pool_entry* one) noexcept {
+        pool_work work(*this, Job, one);
         try {
             launch(Job, body(std::move(work)));
         } catch (...) {  // NOLINT

@@ -15,6 +15,7 @@ template <class Stream>
 class reading final : public crew {
 public:
     using value_type = stream_value<Stream>;
+    static constexpr bool awaits_sources = awaits_close<Stream>;
 
     // Adds a source of which at most `max` items are read ahead.
     void add(Stream&& source, std::size_t max) {
