@@ -43,6 +43,8 @@ public:
     virtual task<std::size_t> read(io::bytes into) = 0;
     // A larger body is refused with 413.
     virtual void limit(std::uint64_t bytes) = 0;
+    // See request::is_client_connected().
+    virtual bool is_client_connected() noexcept { return true; }
 
 protected:
     ~body_reader() = default;

@@ -48,6 +48,18 @@ public:
         : held_(
               std::make_unique<holder<std::decay_t<Callable>>>(std::forward<Callable>(callable))) {}
 
+    template <class Callable, bool IsHandler = false>
+        requires(std::is_class_v<std::remove_cvref_t<Callable>> &&
+                 !std::same_as<std::remove_cvref_t<Callable>, handler> &&
+                 !detail::answers<std::decay_t<Callable>, request> &&
+                 !detail::answers<std::decay_t<Callable>>)
+    handler(Callable&&) {  // NOLINT: implicit, as the other one
+        static_assert(IsHandler,
+                      "a handler takes an http::request& or nothing, and returns a response or a "
+                      "task<response>: write [](http::request& request) -> "
+                      "weir::task<http::response> { ... }");
+    }
+
     explicit operator bool() const noexcept { return held_ != nullptr; }
     task<response> operator()(request& request) { return held_->call(request); }
 

@@ -79,6 +79,12 @@ public:
     const io::address& client_address() const noexcept { return client_; }
     void set_client_address(const io::address& who) noexcept { client_ = who; }
     bool is_secure() const noexcept { return is_secure_; }
+    // False once the client has closed the connection, or its own direction of it. The server stops
+    // a handler whose client has left (server_options::disconnect_grace), a moment later; ask here
+    // right before work that is lost if nobody takes the response. Costs a system call.
+    bool is_client_connected() const noexcept {
+        return content_ == nullptr || content_->is_client_connected();
+    }
     // The pattern that matched, '/tasks/{id}', for logs and metrics; empty before routing.
     std::string_view route() const noexcept { return route_; }
 

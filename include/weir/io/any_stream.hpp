@@ -10,6 +10,8 @@
 #pragma once
 
 #include <weir/io/byte_stream.hpp>
+#include <weir/io/read.hpp>
+#include <weir/io/result.hpp>
 #include <weir/task.hpp>
 
 #include <memory>
@@ -24,8 +26,12 @@ namespace detail {
 struct held_stream {
     virtual ~held_stream() = default;
     virtual task<std::size_t> read(bytes into) = 0;
+    virtual task<std::size_t> read(std::span<const bytes> parts) = 0;
     virtual task<void> write(const_bytes data) = 0;
     virtual task<void> write(std::span<const const_bytes> parts) = 0;
+    virtual task<result<std::size_t>> read(bytes into, as_result_form form) = 0;
+    virtual task<result<>> write(const_bytes data, as_result_form form) = 0;
+    virtual task<result<>> write(std::span<const const_bytes> parts, as_result_form form) = 0;
     virtual task<void> close_write() = 0;
     virtual void close() noexcept = 0;
     virtual closure peer_closure() noexcept = 0;
@@ -38,6 +44,30 @@ template <class Stream>
 struct held_stream_of final : held_stream {
     explicit held_stream_of(Stream&& given) : stream(std::move(given)) {}
     task<std::size_t> read(bytes into) override { return weir::detail::to_task(stream.read(into)); }
+    task<std::size_t> read(std::span<const bytes> parts) override {
+        return read_parts(stream, parts);
+    }
+    task<result<std::size_t>> read(bytes into, as_result_form form) override {
+        if constexpr (requires { stream.read(into, form); }) {
+            return weir::detail::to_task(stream.read(into, form));
+        } else {
+            return caught(read(into), "read");
+        }
+    }
+    task<result<>> write(const_bytes data, as_result_form form) override {
+        if constexpr (requires { stream.write(data, form); }) {
+            return weir::detail::to_task(stream.write(data, form));
+        } else {
+            return caught(write(data), "write");
+        }
+    }
+    task<result<>> write(std::span<const const_bytes> parts, as_result_form form) override {
+        if constexpr (requires { stream.write(parts, form); }) {
+            return weir::detail::to_task(stream.write(parts, form));
+        } else {
+            return caught(write(parts), "write");
+        }
+    }
     task<void> write(const_bytes data) override {
         return weir::detail::to_task(stream.write(data));
     }
@@ -76,8 +106,20 @@ public:
         : held_(std::make_unique<detail::held_stream_of<Stream>>(std::move(stream))) {}
 
     task<std::size_t> read(bytes into) { return held("read").read(into); }
+    // Into several buffers; a stream without such a read fills the first.
+    task<std::size_t> read(std::span<const bytes> parts) { return held("read").read(parts); }
     task<void> write(const_bytes data) { return held("write").write(data); }
     task<void> write(std::span<const const_bytes> parts) { return held("write").write(parts); }
+    // The same with errors as values: weir/io/result.hpp.
+    task<result<std::size_t>> read(bytes into, as_result_form form) {
+        return held("read").read(into, form);
+    }
+    task<result<>> write(const_bytes data, as_result_form form) {
+        return held("write").write(data, form);
+    }
+    task<result<>> write(std::span<const const_bytes> parts, as_result_form form) {
+        return held("write").write(parts, form);
+    }
     task<void> close_write() { return held("close_write").close_write(); }
     void close() noexcept {
         if (held_ != nullptr) {

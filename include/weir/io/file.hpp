@@ -65,6 +65,8 @@ public:
     // to the end of the file, position() is then where it ended, and seek() concerns reads alone.
     // One task at a time; throws invalid_state for a second one.
     task<std::size_t> read(bytes into);
+    // Into several buffers with one call, the first of which is filled first; at most 16 of them.
+    task<std::size_t> read(std::span<const bytes> parts);
     task<> write(const_bytes data);
     task<> write(std::span<const const_bytes> parts);
     task<> close_write();  // no effect on a file

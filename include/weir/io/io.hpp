@@ -18,8 +18,10 @@
 #include <weir/io/pipe.hpp>
 #include <weir/io/process.hpp>
 #include <weir/io/read.hpp>
+#include <weir/io/result.hpp>
 #include <weir/io/serve.hpp>
 #include <weir/io/socket.hpp>
+#include <weir/io/standard_input.hpp>
 #include <weir/io/stream_buffer.hpp>
 #include <weir/io/tcp.hpp>
 #include <weir/io/thread_pool.hpp>

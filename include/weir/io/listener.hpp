@@ -11,20 +11,29 @@ namespace weir::io {
 
 namespace detail {
 
-class WEIR_MUST_AWAIT accept_operation final : public io_operation {
+class accept_operation : public io_operation {
 public:
     explicit accept_operation(descriptor* target) noexcept
         : io_operation(target, io_event::readable) {}
     accept_operation(accept_operation&&) noexcept = default;
-    ~accept_operation();
 
     const char* name() const noexcept override { return "accept"; }
-    socket resume() {
+
+protected:
+    ~accept_operation();
+    socket thrown() {
         checked();
         return socket(std::exchange(accepted_, -1), true);
     }
+    result<socket> returned() {
+        if (const int error = unthrown(); error < 0) {
+            return result<socket>::from_error(-error, "accept");
+        }
+        return result<socket>(thrown());
+    }
 
 private:
+    io_point point() const noexcept override { return io_point::accept; }
     int attempt() noexcept override;
     void prepare(io_uring_sqe& entry) noexcept override;
     bool take(int result) noexcept override;
@@ -50,7 +59,13 @@ public:
 
     // co_await returns the next connection. Several tasks may wait. A cancelled one has taken none.
     // Throws io_error; after EMFILE and the like it may be tried again.
-    detail::accept_operation accept() noexcept { return detail::accept_operation(own_.get()); }
+    detail::throwing<detail::accept_operation> accept() noexcept {
+        return detail::throwing<detail::accept_operation>(own_.get());
+    }
+    // The same with errors as values.
+    detail::resulting<detail::accept_operation> accept(as_result_form) noexcept {
+        return detail::resulting<detail::accept_operation>(own_.get());
+    }
     // Waiting tasks get an io_error (ECANCELED).
     void close() noexcept { own_.reset(); }
 

@@ -13,7 +13,9 @@
 #include <weir/io/buffer.hpp>
 #include <weir/io/detail/io_operation.hpp>
 #include <weir/io/read.hpp>
+#include <weir/io/socket.hpp>
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -43,17 +45,28 @@ private:
     bool was_polled_ = false;
 };
 
-class WEIR_MUST_AWAIT pipe_read_operation final : public pipe_operation {
+class pipe_read_operation : public pipe_operation {
 public:
     pipe_read_operation(descriptor* target, bytes into) noexcept
-        : pipe_operation(target, io_event::readable), into_(into) {}
+        : pipe_read_operation(target, std::span<const bytes>(&into, 1)) {}
+    pipe_read_operation(descriptor* target, std::span<const bytes> parts) noexcept
+        : pipe_operation(target, io_event::readable) {
+        count_ = fill_parts(parts_, parts, room_);
+    }
+    pipe_read_operation(pipe_read_operation&&) noexcept = default;
 
-    bool ready() noexcept override { return into_.empty() && target() != nullptr; }
+    bool ready() noexcept override { return room_ == 0 && target() != nullptr; }
     const char* name() const noexcept override { return "read from pipe"; }
-    std::size_t resume() const { return static_cast<std::size_t>(checked()); }
+
+protected:
+    ~pipe_read_operation() = default;
+    std::size_t thrown() const { return static_cast<std::size_t>(checked()); }
+    result<std::size_t> returned() const { return result_from_count(unthrown()); }
+
+    int attempt() noexcept override;
 
 private:
-    int attempt() noexcept override;
+    io_point point() const noexcept override { return io_point::read; }
     unsigned events() const noexcept override;
     bool transferred(int result) noexcept override {
         result_ = result;
@@ -61,21 +74,29 @@ private:
     }
     std::string attempted() const override { return "read from pipe"; }
 
-    bytes into_;
+    std::array<iovec, most_read_parts> parts_;
+    std::size_t count_ = 0;  // of these
+    std::size_t room_ = 0;   // in them
 };
 
-class WEIR_MUST_AWAIT pipe_write_operation final : public pipe_operation {
+class pipe_write_operation : public pipe_operation {
 public:
     pipe_write_operation(descriptor* target, const_bytes data) noexcept
         : pipe_operation(target, io_event::writable), first_(data) {}
     pipe_write_operation(descriptor* target, std::span<const const_bytes> parts) noexcept
         : pipe_operation(target, io_event::writable), rest_(parts) {}
+    pipe_write_operation(pipe_write_operation&&) noexcept = default;
 
     bool ready() noexcept override { return is_empty() && target() != nullptr; }
     const char* name() const noexcept override { return "write to pipe"; }
-    void resume() const { checked(); }
+
+protected:
+    ~pipe_write_operation() = default;
+    void thrown() const { checked(); }
+    result<> returned() const { return result_of_write(unthrown()); }
 
 private:
+    io_point point() const noexcept override { return io_point::write; }
     int attempt() noexcept override;
     unsigned events() const noexcept override;
     bool transferred(int result) noexcept override;
@@ -113,7 +134,21 @@ public:
     // makes it non-blocking. Throws io_error if it is invalid.
     explicit pipe_reader(int fd) : own_(detail::adopt_pipe(fd)) {}
 
-    detail::pipe_read_operation read(bytes into) noexcept { return {own_.get(), into}; }
+    detail::throwing<detail::pipe_read_operation> read(bytes into) noexcept {
+        return {own_.get(), into};
+    }
+    // Into several buffers, as io::socket.
+    detail::throwing<detail::pipe_read_operation> read(std::span<const bytes> parts) noexcept {
+        return {own_.get(), parts};
+    }
+    // The same with errors as values: weir/io/result.hpp.
+    detail::resulting<detail::pipe_read_operation> read(bytes into, as_result_form) noexcept {
+        return {own_.get(), into};
+    }
+    detail::resulting<detail::pipe_read_operation> read(std::span<const bytes> parts,
+                                                        as_result_form) noexcept {
+        return {own_.get(), parts};
+    }
     void close() noexcept { own_.reset(); }
     bool is_open() const noexcept { return own_ != nullptr; }
     int fd() const noexcept { return own_ != nullptr ? own_->fd() : -1; }
@@ -128,8 +163,19 @@ public:
     pipe_writer() noexcept = default;  // closed
     explicit pipe_writer(int fd) : own_(detail::adopt_pipe(fd)) {}
 
-    detail::pipe_write_operation write(const_bytes data) noexcept { return {own_.get(), data}; }
-    detail::pipe_write_operation write(std::span<const const_bytes> parts) noexcept {
+    detail::throwing<detail::pipe_write_operation> write(const_bytes data) noexcept {
+        return {own_.get(), data};
+    }
+    detail::throwing<detail::pipe_write_operation> write(
+        std::span<const const_bytes> parts) noexcept {
+        return {own_.get(), parts};
+    }
+    detail::resulting<detail::pipe_write_operation> write(const_bytes data,
+                                                          as_result_form) noexcept {
+        return {own_.get(), data};
+    }
+    detail::resulting<detail::pipe_write_operation> write(std::span<const const_bytes> parts,
+                                                          as_result_form) noexcept {
         return {own_.get(), parts};
     }
     // The same as close(), since there is only one direction.

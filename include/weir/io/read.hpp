@@ -77,6 +77,27 @@ task<std::string> read_all(Stream& stream, std::size_t limit) {
     co_return all;
 }
 
+// A source that reads into several buffers with one call.
+template <class Stream>
+concept vectored_source =
+    byte_source<Stream> && requires(Stream& stream, std::span<const bytes> parts) {
+        requires std::same_as<detail::awaited<decltype(stream.read(parts))>, std::size_t>;
+    };
+
+// Reads into several buffers, the first of which is filled first: what has arrived, at least one
+// byte, 0 at the end. A source without such a read fills the first buffer that has room. The
+// buffers' list is not copied.
+template <byte_source Stream>
+task<std::size_t> read_parts(Stream& stream, std::span<const bytes> parts) {
+    if constexpr (vectored_source<Stream>) {
+        return weir::detail::to_task(stream.read(parts));
+    } else {
+        const auto first = std::find_if(parts.begin(), parts.end(),
+                                        [](const bytes& each) { return !each.empty(); });
+        return weir::detail::to_task(stream.read(first != parts.end() ? *first : bytes()));
+    }
+}
+
 struct copy_options {
     bool close_write = false;      // pass the end on, as a proxy passes on half-closes
     std::size_t chunk = 64 << 10;  // bytes per read, and the memory that copying takes

@@ -6,11 +6,13 @@
 #include <weir/io/buffer.hpp>
 #include <weir/io/byte_stream.hpp>
 #include <weir/io/detail/io_operation.hpp>
+#include <weir/io/result.hpp>
 #include <weir/task.hpp>
 
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <span>
@@ -19,23 +21,71 @@
 
 namespace weir::io {
 
+// The parts that one read uses; further ones stay empty.
+inline constexpr std::size_t most_read_parts = 16;
+
 namespace detail {
 
-class WEIR_MUST_AWAIT read_operation final : public io_operation {
+inline result<std::size_t> result_from_count(int count) {
+    return count >= 0 ? result<std::size_t>(static_cast<std::size_t>(count))
+                      : result<std::size_t>::from_error(-count, "read");
+}
+inline result<> result_of_write(int error) {
+    return error >= 0 ? result<>() : result<>::from_error(-error, "write");
+}
+// Copies those that have room, up to most_read_parts of them and to the size of a transfer. Returns
+// their number and adds up their room.
+std::size_t fill_parts(std::span<iovec> into, std::span<const bytes> parts,
+                       std::size_t& room) noexcept;
+
+class read_operation : public io_operation {
 public:
     read_operation(descriptor* target, bytes into) noexcept
         : io_operation(target, io_event::readable), into_(into) {}
+    read_operation(read_operation&&) noexcept = default;
 
     bool ready() noexcept override { return into_.empty() && target() != nullptr; }
     const char* name() const noexcept override { return "read"; }
-    std::size_t resume() const { return static_cast<std::size_t>(checked()); }
+
+protected:
+    ~read_operation() = default;
+    std::size_t thrown() const { return static_cast<std::size_t>(checked()); }
+    result<std::size_t> returned() const { return result_from_count(unthrown()); }
 
 private:
+    io_point point() const noexcept override { return io_point::read; }
+    void shorten() noexcept override { into_ = into_.first(1); }
     int attempt() noexcept override;
     void prepare(io_uring_sqe& entry) noexcept override;
-    bool has_drained(int result) const noexcept override;
+    bool has_drained(int count) const noexcept override;
 
     bytes into_;
+};
+
+// Into several buffers, the first of which is filled first.
+class read_parts_operation : public io_operation {
+public:
+    read_parts_operation(descriptor* target, std::span<const bytes> parts) noexcept;
+    read_parts_operation(read_parts_operation&& unawaited) noexcept;
+
+    bool ready() noexcept override { return room_ == 0 && target() != nullptr; }
+    const char* name() const noexcept override { return "read"; }
+
+protected:
+    ~read_parts_operation() = default;
+    std::size_t thrown() const { return static_cast<std::size_t>(checked()); }
+    result<std::size_t> returned() const { return result_from_count(unthrown()); }
+
+private:
+    io_point point() const noexcept override { return io_point::read; }
+    void shorten() noexcept override;
+    int attempt() noexcept override;
+    void prepare(io_uring_sqe& entry) noexcept override;
+    bool has_drained(int count) const noexcept override;
+
+    std::size_t room_ = 0;
+    std::array<iovec, most_read_parts> parts_;
+    msghdr message_{};
 };
 
 // Waits without reading: for something to read or the end, or for the end alone.
@@ -61,24 +111,31 @@ private:
     bool is_for_end_;
 };
 
-class WEIR_MUST_AWAIT write_operation final : public io_operation {
+class write_operation : public io_operation {
 public:
     write_operation(descriptor* target, const_bytes data) noexcept
         : io_operation(target, io_event::writable), left_(data) {}
+    write_operation(write_operation&&) noexcept = default;
 
     bool ready() noexcept override { return left_.empty() && target() != nullptr; }
     const char* name() const noexcept override { return "write"; }
-    void resume() const { checked(); }
+
+protected:
+    ~write_operation() = default;
+    void thrown() const { checked(); }
+    result<> returned() const { return result_of_write(unthrown()); }
 
 private:
+    io_point point() const noexcept override { return io_point::write; }
+    void shorten() noexcept override { left_ = left_.first(1); }
     int attempt() noexcept override;
     void prepare(io_uring_sqe& entry) noexcept override;
-    bool take(int result) noexcept override;
+    bool take(int count) noexcept override;
 
     const_bytes left_;
 };
 
-class WEIR_MUST_AWAIT write_parts_operation final : public io_operation {
+class write_parts_operation : public io_operation {
 public:
     write_parts_operation(descriptor* target, std::span<const const_bytes> parts) noexcept
         : io_operation(target, io_event::writable), parts_(parts) {}
@@ -87,14 +144,20 @@ public:
 
     bool ready() noexcept override { return !next_batch() && target() != nullptr; }
     const char* name() const noexcept override { return "write"; }
-    void resume() const { checked(); }
+
+protected:
+    ~write_parts_operation() = default;
+    void thrown() const { checked(); }
+    result<> returned() const { return result_of_write(unthrown()); }
 
 private:
+    io_point point() const noexcept override { return io_point::write; }
+    void shorten() noexcept override { parts_ = parts_.first(1); }
     static constexpr std::size_t batch_size = 8;
 
     int attempt() noexcept override;
     void prepare(io_uring_sqe& entry) noexcept override;
-    bool take(int result) noexcept override;
+    bool take(int count) noexcept override;
     // Collects the parts for the next system calls. False: nothing is left.
     bool next_batch() noexcept;
     // As much of the batch as one transfer may have.
@@ -137,6 +200,7 @@ public:
     }
 
 private:
+    io_point point() const noexcept override { return io_point::connect; }
     int attempt() noexcept override;
     void prepare(io_uring_sqe& entry) noexcept override;
     // A Unix listener with a full queue answers EAGAIN, and no event reports when it has room.
@@ -163,9 +227,34 @@ public:
     socket(int fd, bool is_nonblocking) : own_(new detail::descriptor(fd, is_nonblocking)) {}
     explicit socket(detail::owned_descriptor own) noexcept : own_(std::move(own)) {}
 
-    detail::read_operation read(bytes into) noexcept { return {own_.get(), into}; }
-    detail::write_operation write(const_bytes data) noexcept { return {own_.get(), data}; }
-    detail::write_parts_operation write(std::span<const const_bytes> parts) noexcept {
+    detail::throwing<detail::read_operation> read(bytes into) noexcept {
+        return {own_.get(), into};
+    }
+    // Into several buffers at once, the first of which is filled first; at most most_read_parts of
+    // them. The span is read when the operation is made.
+    detail::throwing<detail::read_parts_operation> read(std::span<const bytes> parts) noexcept {
+        return {own_.get(), parts};
+    }
+    detail::throwing<detail::write_operation> write(const_bytes data) noexcept {
+        return {own_.get(), data};
+    }
+    detail::throwing<detail::write_parts_operation> write(
+        std::span<const const_bytes> parts) noexcept {
+        return {own_.get(), parts};
+    }
+    // The same with errors as values: weir/io/result.hpp.
+    detail::resulting<detail::read_operation> read(bytes into, as_result_form) noexcept {
+        return {own_.get(), into};
+    }
+    detail::resulting<detail::read_parts_operation> read(std::span<const bytes> parts,
+                                                         as_result_form) noexcept {
+        return {own_.get(), parts};
+    }
+    detail::resulting<detail::write_operation> write(const_bytes data, as_result_form) noexcept {
+        return {own_.get(), data};
+    }
+    detail::resulting<detail::write_parts_operation> write(std::span<const const_bytes> parts,
+                                                           as_result_form) noexcept {
         return {own_.get(), parts};
     }
     detail::close_write_operation close_write() noexcept {
@@ -212,5 +301,8 @@ static_assert(byte_stream<socket> && reports_closure<socket>);
 task<socket> connect(address to);
 // The same, from a given local address.
 task<socket> connect(address to, address from);
+// The same with a refusal, and whatever else the system says, as a value.
+task<result<socket>> connect(address to, as_result_form form);
+task<result<socket>> connect(address to, address from, as_result_form form);
 
 }  // namespace weir::io

@@ -53,7 +53,7 @@ public:
     thread_pool(const thread_pool&) = delete;
     thread_pool& operator=(const thread_pool&) = delete;
     // Refuses calls that have not begun. Blocks until the running ones have returned and the
-    // threads have ended: co_await shut_down() first if that may take long.
+    // threads have ended: co_await close() first if that may take long.
     ~thread_pool();
 
     // co_await run(fn, args...): calls fn on a thread of the pool, with copies of the arguments
@@ -95,9 +95,10 @@ public:
     // As an executor, for example of task_manager.
     task<void> run(work what) override;
 
-    // co_await shut_down(): refuses calls from now on; accepted ones still run. Returns when the
-    // last thread has ended; limit it with timeout.
-    detail::thread_pool_end shut_down() noexcept { return detail::thread_pool_end(core_); }
+    // co_await close(): refuses calls from now on; accepted ones still run. Returns when the last
+    // thread has ended; limit it with timeout.
+    detail::thread_pool_end close() noexcept { return detail::thread_pool_end(core_); }
+    [[deprecated("use close()")]] detail::thread_pool_end shut_down() noexcept { return close(); }
 
     // May be called on any thread.
     thread_pool_stats stats() const;

@@ -20,6 +20,7 @@
 
 #include <weir/io/byte_stream.hpp>
 #include <weir/io/detail/tls_session.hpp>
+#include <weir/io/result.hpp>
 #include <weir/io/tls_context.hpp>
 #include <weir/io/tls_error.hpp>
 
@@ -53,6 +54,16 @@ public:
     // Small parts share records.
     task<> write(std::span<const io::const_bytes> parts) {
         return session::write(session_, {{}, parts});
+    }
+    // With errors of the transport as values, which are exceptions inside; weir/io/result.hpp.
+    task<io::result<std::size_t>> read(io::bytes into, io::as_result_form) {
+        return io::detail::caught(read(into), "read");
+    }
+    task<io::result<>> write(io::const_bytes data, io::as_result_form) {
+        return io::detail::caught(write(data), "write");
+    }
+    task<io::result<>> write(std::span<const io::const_bytes> parts, io::as_result_form) {
+        return io::detail::caught(write(parts), "write");
     }
     task<> close_write() { return session::end_writing(session_); }
     void close() noexcept {

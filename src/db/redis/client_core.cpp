@@ -5,6 +5,7 @@
 
 #include "db/redis/client_core.hpp"
 
+#include <weir/base/fault_point.hpp>
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
 #include <weir/group.hpp>
@@ -21,6 +22,11 @@ namespace weir::redis::detail {
 // ---- calls
 
 bool exchange_call::start() noexcept {
+    if (weir::detail::fault_at(io_point::query, "redis").error != 0) {
+        failure_ = std::make_exception_ptr(connection_error(
+            "redis: the connection was lost (injected by a test)", db::retry_advice::yes));
+        return false;
+    }
     return core_->enter(*this);
 }
 

@@ -5,7 +5,9 @@
 #include "db/sqlite/connection.hpp"
 #include "db/sqlite/lane.hpp"
 
+#include <weir/base/fault_point.hpp>
 #include <weir/db/sqlite/detail/call.hpp>
+#include <weir/db/sqlite/error.hpp>
 #include <weir/loop.hpp>
 
 namespace weir::sqlite::detail {
@@ -41,6 +43,12 @@ bool is_running_inside(transaction_id transaction) noexcept {
 }
 
 bool call_base::start() noexcept {
+    if (weir::detail::fault_at(io_point::query, "sqlite").error != 0) {
+        constexpr int input_output = 10;  // SQLITE_IOERR
+        fail(std::make_exception_ptr(
+            sqlite::error(input_output, "disk error (injected by a test)")));
+        return false;
+    }
     auto& home = static_cast<loop&>(waiter().home());
     mail_ = home.mail();
     home.expect_post();

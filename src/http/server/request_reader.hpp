@@ -131,6 +131,10 @@ public:
         }
     }
 
+    bool is_client_connected() noexcept override {
+        return stream_.peer_closure() == io::closure::none;
+    }
+
     // The response begins: a client that waits for 100 Continue will not get it any more. Whether
     // it sends its body then is unknown, so this is the last request of the connection.
     void deny_continue() noexcept {

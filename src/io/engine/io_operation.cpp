@@ -37,7 +37,34 @@ bool io_operation::start() noexcept {
     if (target.is_used(awaited_) && !may_queue()) [[unlikely]] {
         return refuse(misuse::other_task);
     }
+    if (weir::detail::this_thread.faults != nullptr && inject_fault()) [[unlikely]] {
+        return false;
+    }
     return target.engine_->start(*this);
+}
+
+// A test has it fail. The peer sees a connection that ends, too.
+bool io_operation::inject_fault() noexcept {
+    if (point() == io_point::timer) {
+        return false;
+    }
+    const weir::detail::fault_answer fault = weir::detail::fault_at(point(), name());
+    const bool is_cut_off = fault.cut_short && point() == io_point::write;
+    if (fault.cut_short && !is_cut_off) {
+        shorten();
+    }
+    if (fault.error == 0 && !is_cut_off) {
+        return false;
+    }
+    if (is_cut_off) {
+        shorten();
+        attempt();
+    }
+    if (point() == io_point::read || point() == io_point::write) {
+        ::shutdown(descriptor_->fd(), SHUT_RDWR);
+    }
+    result_ = fault.error != 0 ? -fault.error : -ECONNRESET;
+    return true;
 }
 
 bool io_operation::refuse(misuse kind) noexcept {

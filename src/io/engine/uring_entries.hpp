@@ -5,6 +5,7 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +55,10 @@ inline void read(io_uring_sqe& entry, int fd, void* into, std::size_t size,
                  std::uint64_t offset) noexcept {
     io_uring_prep_read(&entry, fd, into, static_cast<unsigned>(size), offset);
 }
+inline void read_parts(io_uring_sqe& entry, int fd, const iovec* parts, std::size_t count,
+                       std::uint64_t offset) noexcept {
+    io_uring_prep_readv(&entry, fd, parts, static_cast<unsigned>(count), offset);
+}
 inline void write(io_uring_sqe& entry, int fd, const void* data, std::size_t size,
                   std::uint64_t offset) noexcept {
     io_uring_prep_write(&entry, fd, data, static_cast<unsigned>(size), offset);
@@ -96,6 +101,8 @@ template <class... Args>
 void poll(io_uring_sqe&, Args&&...) noexcept {}
 template <class... Args>
 void read(io_uring_sqe&, Args&&...) noexcept {}
+template <class... Args>
+void read_parts(io_uring_sqe&, Args&&...) noexcept {}
 template <class... Args>
 void write(io_uring_sqe&, Args&&...) noexcept {}
 template <class... Args>

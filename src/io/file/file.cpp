@@ -7,12 +7,15 @@
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
 #include <weir/io/file.hpp>
+#include <weir/io/socket.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -86,11 +89,15 @@ std::uint64_t checked_offset(const detail::file_state& state, std::uint64_t offs
     return offset;
 }
 
-task<std::size_t> read_some(shared_state state, bytes into, std::uint64_t offset) {
+file_request read_request(bytes into, std::uint64_t offset) noexcept {
     file_request request{file_call::read};
     request.data = into.data();
     request.size = std::min(into.size(), file_request::most_bytes);
     request.offset = offset;
+    return request;
+}
+
+task<std::size_t> read_some(shared_state state, file_request request) {
     const int count = co_await carry_out(request, state->fd);
     if (count < 0) {
         state->fail(-count, "read");
@@ -102,7 +109,8 @@ task<std::size_t> read_until_full(shared_state state, bytes into, std::uint64_t 
     checked_offset(*state, offset, "read");
     std::size_t got = 0;
     while (got < into.size()) {
-        const std::size_t count = co_await read_some(state, into.after(got), offset + got);
+        const std::size_t count =
+            co_await read_some(state, read_request(into.after(got), offset + got));
         if (count == 0) {
             break;
         }
@@ -150,14 +158,15 @@ void advance_after_write(detail::file_state& state, std::uint64_t written) noexc
     state.position = end >= 0 ? static_cast<std::uint64_t>(end) : state.position + written;
 }
 
-task<std::size_t> read_on(shared_state state, bytes into) {
+task<std::size_t> read_on(shared_state state, file_request request) {
     const in_sequence alone(*state, "read");
-    if (into.empty()) {
+    if (request.size == 0) {
         co_return 0;
     }
     for (;;) {
         try {
-            const std::size_t count = co_await read_some(state, into, offset_of(*state));
+            request.offset = offset_of(*state);
+            const std::size_t count = co_await read_some(state, request);
             state->position += count;
             co_return count;
         } catch (const io_error& error) {
@@ -166,6 +175,15 @@ task<std::size_t> read_on(shared_state state, bytes into) {
             }
         }
     }
+}
+
+task<std::size_t> read_parts_on(shared_state state, std::span<const bytes> parts) {
+    std::array<iovec, most_read_parts> places;
+    std::size_t room = 0;
+    file_request request{file_call::read_parts};
+    request.data = places.data();
+    request.size = detail::fill_parts(places, parts, room);
+    co_return co_await read_on(std::move(state), request);
 }
 
 task<> write_on(shared_state state, const_bytes data) {
@@ -287,7 +305,10 @@ task<> file::write_at(const_bytes data, std::uint64_t offset) const {
     return write_from(open_state(state_, "write"), data, offset);
 }
 task<std::size_t> file::read(bytes into) {
-    return read_on(open_state(state_, "read"), into);
+    return read_on(open_state(state_, "read"), read_request(into, 0));
+}
+task<std::size_t> file::read(std::span<const bytes> parts) {
+    return read_parts_on(open_state(state_, "read"), parts);
 }
 task<> file::write(const_bytes data) {
     return write_on(open_state(state_, "write"), data);

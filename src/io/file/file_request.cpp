@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,11 @@ long call(const file_request& request, int fd) noexcept {
         case file_call::read:
             return is_placed ? ::pread(fd, request.data, request.size, offset)
                              : ::read(fd, request.data, request.size);
+        case file_call::read_parts:
+            return is_placed ? ::preadv(fd, static_cast<const iovec*>(request.data),
+                                        static_cast<int>(request.size), offset)
+                             : ::readv(fd, static_cast<const iovec*>(request.data),
+                                       static_cast<int>(request.size));
         case file_call::write:
             return is_placed ? ::pwrite(fd, request.data, request.size, offset)
                              : ::write(fd, request.data, request.size);
@@ -112,6 +118,9 @@ void file_operation::prepare(io_uring_sqe& entry) noexcept {
     switch (request_.call) {
         case file_call::read:
             return uring::read(entry, fd, request_.data, request_.size, request_.offset);
+        case file_call::read_parts:
+            return uring::read_parts(entry, fd, static_cast<const iovec*>(request_.data),
+                                     request_.size, request_.offset);
         case file_call::write:
             return uring::write(entry, fd, request_.data, request_.size, request_.offset);
         case file_call::sync:

@@ -14,6 +14,7 @@ namespace weir::io::detail {
 
 enum class file_call : unsigned char {
     read,
+    read_parts,
     write,
     sync,
     truncate,
@@ -30,8 +31,8 @@ struct file_request {
     file_call call;
     int flags = 0;               // O_..., AT_...
     unsigned mode = 0;           // permissions; for sync: not 0 leaves out the metadata
-    void* data = nullptr;        // a buffer, or a struct statx
-    std::size_t size = 0;        // at most most_bytes
+    void* data = nullptr;        // a buffer, a struct statx, or iovecs
+    std::size_t size = 0;        // at most most_bytes; of iovecs their number
     std::uint64_t offset = 0;    // no_offset: the file's own position
     const char* path = nullptr;  // "" with AT_EMPTY_PATH: the descriptor itself
     const char* new_path = nullptr;
@@ -63,7 +64,8 @@ private:
     bool take(int result) noexcept override;
     bool may_queue() const noexcept override { return true; }
     bool can_be_awaited() const noexcept override {
-        return request_.call == file_call::read || request_.call == file_call::write;
+        return request_.call == file_call::read || request_.call == file_call::read_parts ||
+               request_.call == file_call::write;
     }
 
     file_request request_;

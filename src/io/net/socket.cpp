@@ -46,6 +46,50 @@ void read_operation::prepare(io_uring_sqe& entry) noexcept {
     uring::receive(entry, target()->fd(), into_.data(), std::min(into_.size(), most_per_transfer));
 }
 
+std::size_t fill_parts(std::span<iovec> into, std::span<const bytes> parts,
+                       std::size_t& room) noexcept {
+    std::size_t count = 0;
+    for (const bytes part : parts) {
+        const std::size_t size = std::min(part.size(), most_per_transfer - room);
+        if (size != 0 && count < into.size()) {
+            into[count++] = {part.data(), size};
+            room += size;
+        }
+    }
+    return count;
+}
+
+read_parts_operation::read_parts_operation(descriptor* target,
+                                           std::span<const bytes> parts) noexcept
+    : io_operation(target, io_event::readable) {
+    message_.msg_iovlen = fill_parts(parts_, parts, room_);
+}
+
+read_parts_operation::read_parts_operation(read_parts_operation&& unawaited) noexcept
+    : io_operation(std::move(unawaited)),
+      room_(unawaited.room_),
+      parts_(unawaited.parts_),
+      message_(unawaited.message_) {}
+
+int read_parts_operation::attempt() noexcept {
+    message_.msg_iov = parts_.data();
+    return result_of(::recvmsg(target()->fd(), &message_, MSG_DONTWAIT));
+}
+
+void read_parts_operation::shorten() noexcept {
+    parts_[0].iov_len = room_ = 1;
+    message_.msg_iovlen = 1;
+}
+
+bool read_parts_operation::has_drained(int count) const noexcept {
+    return count > 0 && static_cast<std::size_t>(count) < room_;
+}
+
+void read_parts_operation::prepare(io_uring_sqe& entry) noexcept {
+    message_.msg_iov = parts_.data();
+    uring::receive_message(entry, target()->fd(), message_);
+}
+
 // The other ends, POLLHUP and POLLERR, are always reported.
 short poll_operation::events() const noexcept {
     return is_for_end_ ? POLLRDHUP : POLLIN | POLLRDHUP;
@@ -242,18 +286,35 @@ task<socket> connect(address to) {
     return connect(to, address());
 }
 
+task<result<socket>> connect(address to, as_result_form form) {
+    return connect(to, address(), form);
+}
+
 task<socket> connect(address to, address from) {
+    result<socket> made = co_await connect(to, from, as_result);
+    if (!made) {
+        const int error = made.error().value();
+        const bool is_of_origin =
+            from.kind() != address::family::none && (error == EADDRINUSE || error == EADDRNOTAVAIL);
+        throw io_error(error, "connect to " + to.text() +
+                                  (is_of_origin ? " from " + from.text() : std::string()));
+    }
+    co_return std::move(*made);
+}
+
+task<result<socket>> connect(address to, address from, as_result_form) {
+    auto failed = [](int error) { return result<socket>::from_error(error, "connect"); };
     if (to.kind() == address::family::none) {
         throw invalid_argument("connect: the address is empty");
     }
     const int fd = ::socket(to.data()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
-        throw io_error(errno, "connect to " + to.text());
+        co_return failed(errno);
     }
     detail::owned_descriptor own(new detail::descriptor(fd, true));
     if (from.kind() != address::family::none &&
         ::bind(fd, from.data(), static_cast<socklen_t>(from.size())) != 0) {
-        throw io_error(errno, "connect to " + to.text() + " from " + from.text());
+        co_return failed(errno);
     }
     for (;;) {
         detail::connect_operation attempt(own.get(), to);
@@ -262,7 +323,7 @@ task<socket> connect(address to, address from) {
             break;
         }
         if (error != EBUSY || to.kind() != address::family::local) {
-            throw io_error(error, "connect to " + to.text());
+            co_return failed(error);
         }
         // The queue of a Unix listener is full, and no event reports when it has room.
         co_await sleep(std::chrono::milliseconds(1));
@@ -270,9 +331,9 @@ task<socket> connect(address to, address from) {
     socket made(std::move(own));
     if (is_connected_to_itself(made, to)) {
         made.reset();  // a plain close would leave the port in TIME_WAIT
-        throw io_error(ECONNREFUSED, "connect to " + to.text());
+        co_return failed(ECONNREFUSED);
     }
-    co_return made;
+    co_return result<socket>(std::move(made));
 }
 
 }  // namespace weir::io

@@ -89,8 +89,7 @@ bool pipe_operation::take(int result) noexcept {
 }
 
 int pipe_read_operation::attempt() noexcept {
-    const ssize_t count =
-        ::read(target()->fd(), into_.data(), std::min(into_.size(), most_per_transfer));
+    const ssize_t count = ::readv(target()->fd(), parts_.data(), static_cast<int>(count_));
     return count < 0 ? -errno : static_cast<int>(count);
 }
 

@@ -36,11 +36,19 @@ bool connection::try_read(reading_operation& reader, int side) noexcept {
         reader.error_ = already_closed;
     } else if (self.reader != nullptr) {
         reader.error_ = already_used;
-    } else if (reader.takes_ && reader.into_.empty()) {
+    } else if (reader.takes_ && reader.next_part().empty()) {
         reader.count_ = 0;
     } else if (into(side).unread() > 0) {
         if (reader.takes_) {
-            reader.count_ = into(side).take(reader.into_);
+            while (into(side).unread() > 0 && !reader.next_part().empty()) {
+                const std::size_t size = reader.into_.size();
+                const std::size_t taken = into(side).take(reader.into_);
+                reader.count_ += taken;
+                reader.into_ = reader.into_.after(taken);
+                if (taken < size) {
+                    break;  // it was to be a short read
+                }
+            }
             serve_writer(1 - side);
         }
     } else if (self.error != 0) {
@@ -242,6 +250,18 @@ void connection::cut() noexcept {
     }
     fail(0, ECONNRESET);
     fail(1, ECONNRESET);
+}
+
+void connection::break_off(int side) noexcept {
+    if (ends_[side].error != 0) {
+        return;
+    }
+    count_reset();
+    ends_[side].error = ECONNRESET;
+    answer_with_reset(side);
+    serve_reader(side);
+    serve_writer(side);
+    serve_watcher(side);
 }
 
 void connection::time_out(int side) noexcept {

@@ -107,6 +107,8 @@ public:
     void end_came(int side) noexcept;
     void reset_came(int side) noexcept;
     void cut() noexcept;
+    // Fails at this side now; the other side gets what was sent before, and then a reset.
+    void break_off(int side) noexcept;
     void time_out(int side) noexcept;
     void resume_travel() noexcept;
 

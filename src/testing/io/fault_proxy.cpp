@@ -278,7 +278,7 @@ void fault_proxy::reset_all() noexcept {
     }
 }
 
-task<void> fault_proxy::stop() {
+task<void> fault_proxy::close() {
     const std::shared_ptr<core> own = core_;
     const handle<void> serving = serving_;
     own->accepting.close();

@@ -5,6 +5,7 @@
 
 #include "testing/io/connection.hpp"
 
+#include <weir/base/fault_point.hpp>
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
 #include <weir/loop.hpp>
@@ -78,6 +79,9 @@ task<simulated_stream> shake_hands(std::shared_ptr<network_core> network, link& 
 task<simulated_stream> connect_in_time(std::shared_ptr<network_core> network, std::string from,
                                        std::string to) {
     link& path = network->between(from, host_of(to));
+    if (const int error = weir::detail::fault_at(io_point::connect, "connect", true).error) {
+        throw io_error(error, "connect to " + to);
+    }
     try {
         co_return co_await timeout(network->options.connect_timeout,
                                    shake_hands(network, path, from, to));
@@ -191,6 +195,10 @@ task<simulated_stream> simulated_network::connect(std::string to, std::string fr
     return sim::connect_in_time(core_, std::move(from), std::move(to));
 }
 
+task<io::result<simulated_stream>> simulated_network::connect(std::string to, io::as_result_form) {
+    return io::detail::caught(connect(std::move(to)), "connect");
+}
+
 std::pair<simulated_stream, simulated_stream> simulated_network::pair() {
     return pair("client", "server");
 }
@@ -261,6 +269,9 @@ task<simulated_stream> simulated_listener::accept() {
             "simulated_listener: accept of one that was moved from or never opened");
     }
     const std::shared_ptr<sim::listener_core> core = core_;
+    if (const int error = weir::detail::fault_at(io_point::accept, "accept", true).error) {
+        throw io_error(error, "accept");
+    }
     const bool waited = !core->waiting().is_closed();
     std::optional<simulated_stream> next = co_await core->waiting().next();
     if (!next.has_value()) {
@@ -268,6 +279,10 @@ task<simulated_stream> simulated_listener::accept() {
                        waited ? "accept, which was closed meanwhile" : "accept on what is closed");
     }
     co_return std::move(*next);
+}
+
+task<io::result<simulated_stream>> simulated_listener::accept(io::as_result_form) {
+    return io::detail::caught(accept(), "accept");
 }
 
 void simulated_listener::close() noexcept {

@@ -76,6 +76,35 @@ WEIR_TEST(ClientWatch, AClientThatLeavesStopsItsHandler) {
     }
 }
 
+// A handler may ask, and is told before the server stops it.
+WEIR_TEST(ClientWatch, AHandlerSeesThatItsClientHasLeft) {
+    for (const end_of_client how :
+         {end_of_client::close, end_of_client::half_close, end_of_client::reset}) {
+        std::string seen;
+        http::handler asking = [&seen](http::request& request) -> weir::task<http::response> {
+            for (int i = 0; i < 8; ++i) {
+                seen += request.is_client_connected() ? '+' : '-';
+                co_await weir::sleep(10ms);
+            }
+            co_return http::response::text("done");
+        };
+        conversation talk(std::move(asking));
+        co_await talk.say(request_text);
+        co_await weir::sleep(35ms);
+        if (how == end_of_client::half_close) {
+            co_await talk.client().close_write();
+        } else {
+            leave(talk.client(), how);
+        }
+        co_await weir::sleep(1s);
+        EXPECT_TRUE(seen.starts_with("++++-")) << seen;
+        EXPECT_EQ(seen.find('+', 4), std::string::npos) << seen;
+        co_await talk.end();
+    }
+    const http::request unconnected;
+    EXPECT_TRUE(unconnected.is_client_connected());
+}
+
 WEIR_TEST(ClientWatch, AResetStopsTheHandlerAlsoAtTheBeginning) {
     slow_handler slow;
     conversation talk(slow.handler());

@@ -376,4 +376,26 @@ TEST(File, WorkInSimulatedTime) {
     weir_test::expect_descriptors(before);
 }
 
+WEIR_IO_TEST(File, ReadsIntoSeveralBuffersAtItsPosition) {
+    const place here;
+    file made = co_await file::open(here / "data", {.write = true, .create = true});
+    co_await made.write("headbodyrest");
+    made.seek(0);
+    std::array<char, 4> head;
+    std::array<char, 6> body;
+    const std::array<weir::io::bytes, 3> parts{weir::io::bytes(head), weir::io::bytes(),
+                                               weir::io::bytes(body)};
+    std::size_t count = co_await made.read(parts);
+    EXPECT_EQ(count, 10u);
+    EXPECT_EQ(std::string_view(head.data(), 4), "head");
+    EXPECT_EQ(std::string_view(body.data(), 6), "bodyre");
+    EXPECT_EQ(made.position(), 10u);
+    count = co_await made.read(parts);
+    EXPECT_EQ(count, 2u);
+    count = co_await made.read(parts);
+    EXPECT_EQ(count, 0u);
+    count = co_await made.read(std::span<const weir::io::bytes>());
+    EXPECT_EQ(count, 0u);
+}
+
 }  // namespace

@@ -16,8 +16,10 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -325,6 +327,57 @@ WEIR_IO_TEST(Socket, AShortReadIsNotTakenForTheLastOne) {
         all.append(got.data(), count);
     }
     EXPECT_EQ(all, "beforeafter");
+}
+
+// Into buffers of random sizes, some empty, more than one call takes: every byte once, in order.
+WEIR_IO_TEST(Socket, ReadsIntoSeveralBuffers) {
+    both_ends ends = co_await make_pair();
+    std::mt19937 random(20);
+    std::string sent(300'000, '\0');
+    for (char& each : sent) {
+        each = static_cast<char>('a' + random() % 26);
+    }
+    auto writing = weir::spawn(write_and_end(ends.client, sent));
+    std::string got;
+    for (bool at_end = false; !at_end;) {
+        std::vector<std::string> buffers(1 + random() % 20);
+        std::vector<bytes> parts;
+        for (std::string& each : buffers) {
+            each.resize(random() % 4 == 0 ? 0 : random() % 3000);
+            parts.emplace_back(each);
+        }
+        const bool has_room = std::any_of(buffers.begin(), buffers.end(),
+                                          [](const auto& each) { return !each.empty(); });
+        std::size_t left = co_await ends.server.read(parts);
+        at_end = left == 0 && has_room;
+        for (const std::string& each : buffers) {
+            const std::size_t count = std::min(left, each.size());
+            got.append(each, 0, count);
+            left -= count;
+        }
+        EXPECT_EQ(left, 0u);
+    }
+    EXPECT_EQ(got.size(), sent.size());
+    EXPECT_TRUE(got == sent);
+    co_await writing;
+}
+
+WEIR_IO_TEST(Socket, AStoppedVectoredReadTakesNothing) {
+    both_ends ends = co_await make_pair();
+    std::array<char, 4> head;
+    std::array<char, 100> rest;
+    const std::array<bytes, 2> parts{bytes(head), bytes(rest)};
+    auto read = [&]() -> weir::task<std::size_t> { co_return co_await ends.server.read(parts); };
+    auto reading = weir::spawn(read);
+    co_await weir::sleep(1ms);
+    reading.cancel();
+    co_await reading.wait();
+    EXPECT_TRUE(reading.cancelled());
+    co_await ends.client.write("headtail");
+    const std::size_t count = co_await ends.server.read(parts);
+    EXPECT_EQ(count, 8u);
+    EXPECT_EQ(std::string_view(head.data(), 4), "head");
+    EXPECT_EQ(std::string_view(rest.data(), 4), "tail");
 }
 
 TEST(Socket, SimulatedTimeKnowsNone) {

@@ -172,4 +172,18 @@ WEIR_IO_TEST(Pipe, RandomStopsLoseNothing) {
     }
 }
 
+WEIR_IO_TEST(Pipe, ReadsIntoSeveralBuffers) {
+    auto [reader, writer] = weir::io::make_pipe();
+    co_await writer.write("headbody");
+    std::array<char, 4> head;
+    std::array<char, 10> body;
+    const std::array<weir::io::bytes, 2> parts{weir::io::bytes(head), weir::io::bytes(body)};
+    const std::size_t count = co_await reader.read(parts);
+    EXPECT_EQ(count, 8u);
+    EXPECT_EQ(std::string_view(head.data(), 4), "head");
+    EXPECT_EQ(std::string_view(body.data(), 4), "body");
+    const std::size_t none = co_await reader.read(std::span<const weir::io::bytes>());
+    EXPECT_EQ(none, 0u);
+}
+
 }  // namespace

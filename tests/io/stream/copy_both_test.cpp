@@ -5,6 +5,7 @@
 #include "testing/io/stream_support.hpp"
 
 #include <weir/io/copy_both.hpp>
+#include <weir/testing/faults.hpp>
 
 #include <array>
 #include <string>
@@ -123,6 +124,64 @@ WEIR_TEST(CopyBoth, RefusesInvalidOptions) {
         const auto ended = co_await weir::settle(run_proxy(all, options));
         EXPECT_THROW(static_cast<void>(ended.value()), weir::invalid_argument);
     }
+}
+
+// Whatever fails on the way: the proxy ends, each side has a prefix of what was sent to it, and a
+// proxy that ends without an error has moved all of it.
+TEST(CopyBoth, EndsAtEveryFault) {
+    const std::uint64_t tried = weir::testing::expect_no_fault_breaks(
+        []() -> task<> {
+            simulated_network net({.link = {.latency = 1ms}});
+            proxied all(net);
+            const std::string request = pattern(700);
+            const std::string answer = pattern(900);
+            std::string received;
+            std::string returned;
+            auto receive = [](simulated_stream& from, std::string& into) -> task<> {
+                std::array<char, 300> part;
+                for (;;) {
+                    auto count = co_await from.read(part, io::as_result);
+                    if (!count || *count == 0) {
+                        co_return;
+                    }
+                    into.append(part.data(), *count);
+                }
+            };
+            auto serve = [&]() -> task<> {
+                co_await receive(all.server, received);
+                (void)co_await all.server.write(answer, io::as_result);
+                all.server.close();
+            };
+            auto ask = [&]() -> task<> {
+                (void)co_await all.client.write(request, io::as_result);
+                (void)co_await weir::settle(all.client.close_write());
+                co_await receive(all.client, returned);
+                all.client.close();
+            };
+            auto proxy = [&]() -> task<bool> {
+                const auto moved =
+                    co_await weir::settle(run_proxy(all, {.idle_timeout = 1min, .chunk = 256}));
+                all.left.close();
+                all.right.close();
+                co_return moved.has_value() && !moved.value().is_idle;
+            };
+            auto serving = weir::spawn(serve());
+            auto asking = weir::spawn(ask());
+            auto proxying = weir::spawn(proxy());
+            co_await serving.wait();
+            all.server.close();
+            co_await asking.wait();
+            all.client.close();
+            co_await proxying.wait();
+            EXPECT_TRUE(request.starts_with(received));
+            EXPECT_TRUE(answer.starts_with(returned));
+            if (!weir::testing::injected_fault().has_value()) {
+                EXPECT_TRUE(proxying.result());
+                EXPECT_EQ(received.size() + returned.size(), 1600u);
+            }
+        },
+        {.schedules = 10});
+    EXPECT_GT(tried, 500u);
 }
 
 }  // namespace

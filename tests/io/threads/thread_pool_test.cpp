@@ -214,7 +214,7 @@ WEIR_TEST(ThreadPool, CallsMayBeStoppedWhenItHasGone) {
     auto waits = weir::spawn([&]() -> task<> { co_await pool->run([] {}); });
     auto ends = weir::spawn([&]() -> task<> {
         co_await weir::yield();
-        co_await pool->shut_down();
+        co_await pool->close();
     });
     auto later = pool->run(add, 1, 1);
     co_await until_queued(*pool, 1);
@@ -238,9 +238,9 @@ WEIR_TEST(ThreadPool, ShutsDownWithoutBlockingTheLoop) {
     co_await until_queued(pool, 0);
     auto second = weir::spawn([&]() -> task<int> { co_return co_await pool.run(add, 1, 1); });
     co_await until_queued(pool, 1);
-    auto ends = weir::spawn([&]() -> task<> { co_await pool.shut_down(); });
-    auto also = weir::spawn([&]() -> task<> { co_await pool.shut_down(); });
-    auto given_up = weir::spawn([&]() -> task<> { co_await pool.shut_down(); });
+    auto ends = weir::spawn([&]() -> task<> { co_await pool.close(); });
+    auto also = weir::spawn([&]() -> task<> { co_await pool.close(); });
+    auto given_up = weir::spawn([&]() -> task<> { co_await pool.close(); });
     co_await weir::testing::settle_all();
     given_up.cancel();
     co_await given_up.wait();
@@ -253,9 +253,9 @@ WEIR_TEST(ThreadPool, ShutsDownWithoutBlockingTheLoop) {
     co_await first;
     const int drained = co_await second;
     EXPECT_EQ(drained, 2);
-    co_await pool.shut_down();
+    co_await pool.close();
     thread_pool unused;
-    co_await unused.shut_down();
+    co_await unused.close();
     WEIR_EXPECT_THROW(unused.try_run([] {}), weir::refused);
 }
 
@@ -265,9 +265,9 @@ TEST(ThreadPool, AShutDownCanHaveALimit) {
         gate entrance;
         auto first = weir::spawn([&]() -> task<> { co_await pool.run([&] { entrance.pass(); }); });
         co_await weir::sleep(1ms);
-        WEIR_EXPECT_TIMEOUT(weir::timeout(5ms, pool.shut_down()));
+        WEIR_EXPECT_TIMEOUT(weir::timeout(5ms, pool.close()));
         entrance.open();
-        co_await pool.shut_down();
+        co_await pool.close();
         co_await first;
     }());
 }
@@ -406,7 +406,7 @@ WEIR_TEST(ThreadPool, IsAnExecutorForTheTaskManager) {
     const auto record = co_await manager.wait(id);
     EXPECT_EQ(record.state, weir::task_state::completed);
     EXPECT_EQ(pool.stats().completed, 1u);
-    co_await manager.shutdown();
+    co_await manager.close();
 }
 
 // Several loops use one pool; callers are cancelled at random moments. In every case a function
@@ -518,7 +518,7 @@ TEST(ThreadPool, RandomEnds) {
                 }
             }
             if (random.one_in(2)) {
-                auto closing = weir::spawn([&]() -> task<> { co_await pool->shut_down(); });
+                auto closing = weir::spawn([&]() -> task<> { co_await pool->close(); });
                 co_await weir::yield();
                 if (random.one_in(2)) {
                     closing.cancel();

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/fault_point.hpp>
 #include <weir/base/intrusive_list.hpp>
 #include <weir/driver.hpp>
 
@@ -158,6 +159,10 @@ protected:
     virtual bool can_be_awaited() const noexcept { return true; }
     // Did the call take all there was? Then the next call need not be tried before it waits.
     virtual bool has_drained(int) const noexcept { return false; }
+    // Where a test may have it fail; a timer stands for none.
+    virtual io_point point() const noexcept { return io_point::timer; }
+    // For such a test: transfers a single byte.
+    virtual void shorten() noexcept {}
     // The name of the operation, for error messages.
     virtual std::string attempted() const;
 
@@ -165,6 +170,14 @@ protected:
     // reset'.
     int checked() const {
         if (result_ < 0) [[unlikely]] {
+            fail();
+        }
+        return result_;
+    }
+
+    // The result or a negative errno; throws for mistakes of the program alone.
+    int unthrown() const {
+        if (is_misuse()) [[unlikely]] {
             fail();
         }
         return result_;
@@ -186,6 +199,7 @@ private:
 
     [[noreturn]] void fail() const;
     bool refuse(misuse kind) noexcept;
+    bool inject_fault() noexcept;
     int bind() noexcept;
     // attempt(), which is charged to the step's budget.
     int try_once() noexcept {

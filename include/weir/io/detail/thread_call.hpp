@@ -137,7 +137,7 @@ private:
     result<value> result_;
 };
 
-// co_await pool.shut_down(): until the last thread has ended.
+// co_await pool.close(): until the last thread has ended.
 class WEIR_MUST_AWAIT thread_pool_end final : public operation, private mail_item {
 public:
     explicit thread_pool_end(shared_pool pool) noexcept : pool_(std::move(pool)) {}
@@ -146,7 +146,7 @@ public:
 
     bool start() noexcept override;
     bool cancel() noexcept override;
-    const char* name() const noexcept override { return "thread_pool.shut_down"; }
+    const char* name() const noexcept override { return "thread_pool.close"; }
     void resume() const noexcept {}
 
 private:

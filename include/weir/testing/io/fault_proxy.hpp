@@ -5,7 +5,7 @@
 //     weir::testing::fault_proxy proxy(server.local_address(), {.latency = 20ms});
 //     connect_the_library_to(proxy.address());
 //     proxy.set({.half_open = true});        // nothing passes any more, and no end is closed
-//     co_await proxy.stop();
+//     co_await proxy.close();
 //
 // It runs as tasks of the loop on which it was made, on the real clock; code that blocks the loop's
 // thread blocks the proxy too. Bytes pass unchanged and in order; half-closes and resets are passed
@@ -65,7 +65,8 @@ public:
     // Resets all connections, now.
     void reset_all() noexcept;
     // Stops accepting, closes all connections and waits for their end.
-    task<void> stop();
+    task<void> close();
+    task<void> stop() { return close(); }  // its earlier name
     proxy_stats stats() const noexcept;
 
 private:

@@ -44,6 +44,7 @@ public:
     // The next connection, in the order of arrival. A cancelled accept has taken none. Throws
     // io_error if the listener is closed. Several tasks may accept at once.
     task<simulated_stream> accept();
+    task<io::result<simulated_stream>> accept(io::as_result_form form);
     // Refuses later connects and resets connections that were not accepted.
     void close() noexcept;
     std::string local_address() const;  // 'server:80'
@@ -74,6 +75,7 @@ public:
     // Takes a round trip. Throws io_error: 'connect to server:80: Connection refused' without a
     // listener, '... Connection timed out' without an answer.
     task<simulated_stream> connect(std::string to, std::string from = "client");
+    task<io::result<simulated_stream>> connect(std::string to, io::as_result_form form);
     // Two connected ends without a handshake, from host 'client' to host 'server'.
     std::pair<simulated_stream, simulated_stream> pair();
     std::pair<simulated_stream, simulated_stream> pair(std::string_view from, std::string_view to);

@@ -9,6 +9,7 @@
 #include <weir/awaitable.hpp>
 #include <weir/io/buffer.hpp>
 #include <weir/io/byte_stream.hpp>
+#include <weir/io/result.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -37,6 +38,8 @@ public:
     bool cancel() noexcept override;
 
 protected:
+    enum class beginning : unsigned char { usual, failed, stopped };  // after a test's fault
+
     explicit stream_operation(end_reference end) noexcept : end_(std::move(end)) {}
     stream_operation(stream_operation&& unawaited) noexcept
         : operation(), end_(std::move(unawaited.end_)) {}
@@ -48,9 +51,13 @@ protected:
         }
     }
 
+    // 0 or an errno; throws for mistakes of the program alone.
+    int unthrown() const;
+
     end_reference end_;
     stream_operation** place_ = nullptr;  // the pointer to this operation while it waits
     int error_ = 0;                       // an errno, or one of the codes in connection.hpp
+    bool was_asked_ = false;              // about a fault
 
 private:
     friend class connection;
@@ -67,10 +74,17 @@ public:
 protected:
     reading_operation(end_reference end, io::bytes into, bool takes) noexcept
         : stream_operation(std::move(end)), into_(into), takes_(takes) {}
+    reading_operation(end_reference end, std::span<const io::bytes> parts) noexcept
+        : stream_operation(std::move(end)), rest_(parts), takes_(true) {}
     reading_operation(reading_operation&&) noexcept = default;
     ~reading_operation() = default;
 
+    beginning ask_for_fault() noexcept;
+    // The first buffer with room; the others are in rest_.
+    io::bytes next_part() noexcept;
+
     io::bytes into_;
+    std::span<const io::bytes> rest_;
     std::size_t count_ = 0;
     bool takes_;
 
@@ -78,14 +92,25 @@ private:
     friend class connection;
 };
 
-class WEIR_MUST_AWAIT read_operation final : public reading_operation {
+class read_operation : public reading_operation {
 public:
     read_operation(end_reference end, io::bytes into) noexcept
         : reading_operation(std::move(end), into, true) {}
+    read_operation(end_reference end, std::span<const io::bytes> parts) noexcept
+        : reading_operation(std::move(end), parts) {}
+    read_operation(read_operation&&) noexcept = default;
     const char* name() const noexcept override { return "read"; }
-    std::size_t resume() const {
+
+protected:
+    ~read_operation() = default;
+    std::size_t thrown() const {
         check();
         return count_;
+    }
+    io::result<std::size_t> returned() const {
+        const int error = unthrown();
+        return error == 0 ? io::result<std::size_t>(count_)
+                          : io::result<std::size_t>::from_error(error, "read");
     }
 };
 
@@ -97,7 +122,7 @@ public:
     void resume() const { check(); }
 };
 
-class WEIR_MUST_AWAIT write_operation final : public stream_operation {
+class write_operation : public stream_operation {
 public:
     write_operation(end_reference end, io::const_bytes data) noexcept
         : stream_operation(std::move(end)), first_(data) {}
@@ -108,12 +133,20 @@ public:
     bool ready() noexcept override;
     bool start() noexcept override;
     const char* name() const noexcept override { return "write"; }
-    void resume() const { check(); }
+
+protected:
+    ~write_operation() = default;
+    void thrown() const { check(); }
+    io::result<> returned() const {
+        const int error = unthrown();
+        return error == 0 ? io::result<>() : io::result<>::from_error(error, "write");
+    }
 
 private:
     friend class connection;
     friend class pipe;
     bool send() noexcept;  // as much as there is room for; true: everything
+    beginning ask_for_fault() noexcept;
 
     io::const_bytes first_;  // then the rest
     std::span<const io::const_bytes> rest_;
@@ -156,9 +189,29 @@ public:
     ~simulated_stream() { close(); }
 
     // io/byte_stream.hpp has the contract. The arguments are not copied.
-    sim::read_operation read(io::bytes into) { return {end("read"), into}; }
-    sim::write_operation write(io::const_bytes data) { return {end("write"), data}; }
-    sim::write_operation write(std::span<const io::const_bytes> parts) {
+    io::detail::throwing<sim::read_operation> read(io::bytes into) { return {end("read"), into}; }
+    io::detail::throwing<sim::read_operation> read(std::span<const io::bytes> parts) {
+        return {end("read"), parts};
+    }
+    io::detail::throwing<sim::write_operation> write(io::const_bytes data) {
+        return {end("write"), data};
+    }
+    io::detail::throwing<sim::write_operation> write(std::span<const io::const_bytes> parts) {
+        return {end("write"), parts};
+    }
+    // The same with errors as values: weir/io/result.hpp.
+    io::detail::resulting<sim::read_operation> read(io::bytes into, io::as_result_form) {
+        return {end("read"), into};
+    }
+    io::detail::resulting<sim::read_operation> read(std::span<const io::bytes> parts,
+                                                    io::as_result_form) {
+        return {end("read"), parts};
+    }
+    io::detail::resulting<sim::write_operation> write(io::const_bytes data, io::as_result_form) {
+        return {end("write"), data};
+    }
+    io::detail::resulting<sim::write_operation> write(std::span<const io::const_bytes> parts,
+                                                      io::as_result_form) {
         return {end("write"), parts};
     }
     sim::close_write_operation close_write() {
