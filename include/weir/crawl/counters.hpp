@@ -13,21 +13,23 @@ namespace weir::crawl {
 // Why a link of a page did not become a URL of the crawl.
 enum class link_refusal : std::uint8_t {
     none,
-    invalid,     // not a URL
-    scheme,      // mailto:, javascript:, data:, ftp:, ...
-    scope,       // another host, or outside of the prefix
-    excluded,    // by include and exclude
-    nofollow,    // rel=nofollow, or the page says so
-    depth,       // max_depth
-    length,      // max_url_length
-    segments,    // max_equal_segments
-    host_full,   // max_pages_per_host
-    page_full,   // max_links_per_page
-    crawl_full,  // max_urls
-    refused,     // by should_follow
-    not_a_page,  // an image, script or style sheet, and fetch_assets is off
+    invalid,       // not a URL
+    scheme,        // mailto:, javascript:, data:, ftp:, ...
+    scope,         // another host, or outside of the prefix
+    excluded,      // by include and exclude
+    nofollow,      // rel=nofollow, or the page says so
+    depth,         // max_depth
+    length,        // max_url_length
+    segments,      // max_equal_segments
+    host_full,     // max_pages_per_host
+    page_full,     // max_links_per_page
+    crawl_full,    // max_urls
+    refused,       // by should_follow
+    not_a_page,    // an image, script or style sheet, and fetch_assets is off
+    pattern_full,  // max_pages_per_pattern
+    equal_body,    // max_equal_bodies
 };
-inline constexpr std::size_t link_refusal_count = 14;
+inline constexpr std::size_t link_refusal_count = 16;
 std::string_view name_of(link_refusal why) noexcept;
 
 struct counters {

@@ -54,6 +54,11 @@ struct crawl_options {
     // ---- limits
     std::uint64_t max_pages = unlimited;  // distinct URLs requested, failed ones included
     std::uint64_t max_pages_per_host = unlimited;
+    // URLs of a host that differ only in numbers and in the values of their query, such as those of
+    // a calendar.
+    std::uint64_t max_pages_per_pattern = unlimited;
+    // Of so many pages of a host with the same body the links are followed, of more they are not.
+    std::uint64_t max_equal_bodies = unlimited;
     std::uint32_t max_depth = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t max_links_per_page = 10'000;
     std::uint64_t max_urls = 20'000'000;  // known ones, which take 8 to 16 bytes of memory each

@@ -37,6 +37,8 @@ void append_lines(std::string& to, const char* name, const std::vector<std::stri
 void crawl_options::check() const {
     check_at_least_one(max_pages, "max_pages");
     check_at_least_one(max_pages_per_host, "max_pages_per_host");
+    check_at_least_one(max_pages_per_pattern, "max_pages_per_pattern");
+    check_at_least_one(max_equal_bodies, "max_equal_bodies");
     check_at_least_one(max_links_per_page, "max_links_per_page");
     check_at_least_one(max_urls, "max_urls");
     check_at_least_one(max_url_length, "max_url_length");

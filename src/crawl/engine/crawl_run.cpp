@@ -96,7 +96,8 @@ crawl_run::crawl_run(crawl_options options, fetcher& from, store& to)
       sitemaps_(parse_urls(options_.sitemaps)),
       rules_(options_, scope_of(seeds_, sitemaps_)),
       frontier_(rules_of(options_), options_.per_address),
-      links_(options_, rules_, frontier_, seen_),
+      traps_(options_),
+      links_(options_, rules_, frontier_, seen_, traps_),
       reader_(options_),
       robots_(options_, from),
       recorder_(options_, to),
@@ -157,6 +158,7 @@ task<> crawl_run::load() {
     saved_crawl saved = co_await store_.open(options_.identity(), accepts_changes);
     pages_.set_seed(saved.seed);
     links_.start(saved.seed, saved.last_id);
+    traps_.start(saved.seed);
     recorder_.totals = saved.totals;
     admitted_ = options_.max_pages == crawl_options::unlimited
                     ? max_url_id
@@ -189,6 +191,13 @@ task<> crawl_run::load() {
     };
     co_await store_.each_url(visit);
     insert_prefetched();
+    if (traps_.is_used()) {
+        const auto restore = [this](const page_record& page) {
+            traps_.restore(page);
+            return true;
+        };
+        co_await store_.each_page(restore);
+    }
     for (std::size_t i = 0; i < has_pending.size(); ++i) {
         if (has_pending[i]) {
             frontier_.assume_stored(frontier_.host(static_cast<host_id>(i + 1)));

@@ -71,6 +71,7 @@ private:
     link_rules rules_;
     frontier frontier_;
     seen_set seen_;
+    trap_counts traps_;
     link_collector links_;
     response_reader reader_;
     robots_keeper robots_;

@@ -67,6 +67,7 @@ url_row link_collector::row_of(const http::url& url, std::uint64_t fingerprint) 
     row.fingerprint = fingerprint;
     row.url = url.text();
     row.found_at = weir::detail::wall_time();
+    traps_.add(row.url);
     crawl_host& host = hosts_.host_of(url.origin());
     row.host = host.row.id;
     if (host.row.urls++ == 0) {
@@ -122,9 +123,13 @@ void link_collector::collect(const url_row& source, const http::url& base, page_
     page& from = unit.settled;
     memo_.set_base(folder_of(base));
     from.links = static_cast<std::uint32_t>(from.document_links.size());
-    const std::uint32_t limit = source.found_as == link_kind::sitemap_file
-                                    ? std::numeric_limits<std::uint32_t>::max()
-                                    : options_.max_links_per_page;
+    const bool is_sitemap = source.found_as == link_kind::sitemap_file;
+    if (!is_sitemap && !traps_.add_body(source.url, from.body_hash)) {
+        unit.refused[static_cast<std::size_t>(link_refusal::equal_body)] += from.links;
+        return;
+    }
+    const std::uint32_t limit =
+        is_sitemap ? std::numeric_limits<std::uint32_t>::max() : options_.max_links_per_page;
     std::uint32_t taken = 0;
     for (const page_link& each : from.document_links) {
         if (taken >= limit) {
@@ -225,6 +230,9 @@ link_refusal link_collector::add(const http::url& url, std::uint64_t fingerprint
         if (host != nullptr && host->row.urls >= options_.max_pages_per_host) {
             return link_refusal::host_full;
         }
+    }
+    if (!traps_.has_room_for(url.text())) {
+        return link_refusal::pattern_full;
     }
     seen_.insert(fingerprint);
     url_row row = row_of(url, fingerprint);

@@ -8,6 +8,7 @@
 #include "crawl/engine/page_unit.hpp"
 #include "crawl/frontier/frontier.hpp"
 #include "crawl/frontier/seen_set.hpp"
+#include "crawl/frontier/trap_counts.hpp"
 #include "crawl/scope/link_rules.hpp"
 
 #include <weir/crawl/crawl_options.hpp>
@@ -30,8 +31,13 @@ inline constexpr std::string_view usual_sitemap = "/sitemap.xml";
 class link_collector {
 public:
     link_collector(const crawl_options& options, const link_rules& rules, frontier& hosts,
-                   seen_set& seen) noexcept
-        : options_(options), rules_(rules), hosts_(hosts), seen_(seen), memo_(hash_seed()) {}
+                   seen_set& seen, trap_counts& traps) noexcept
+        : options_(options),
+          rules_(rules),
+          hosts_(hosts),
+          seen_(seen),
+          traps_(traps),
+          memo_(hash_seed()) {}
 
     void start(hash_seed seed, url_id last_id) {
         seed_ = seed;
@@ -78,6 +84,7 @@ private:
     const link_rules& rules_;
     frontier& hosts_;
     seen_set& seen_;
+    trap_counts& traps_;
     hash_seed seed_;
     url_id last_id_ = 0;
     link_memo memo_;

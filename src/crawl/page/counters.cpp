@@ -8,8 +8,9 @@ namespace weir::crawl {
 namespace {
 
 constexpr std::array<std::string_view, link_refusal_count> refusal_names = {
-    "none",   "invalid",  "scheme",    "scope",     "excluded",   "nofollow", "depth",
-    "length", "segments", "host_full", "page_full", "crawl_full", "refused",  "not_a_page"};
+    "none",    "invalid",    "scheme",       "scope",     "excluded",  "nofollow",
+    "depth",   "length",     "segments",     "host_full", "page_full", "crawl_full",
+    "refused", "not_a_page", "pattern_full", "equal_body"};
 
 }  // namespace
 

@@ -124,6 +124,11 @@ void add_options(options& to, crawl_settings& settings) {
     to.number({"--max-pages", "N", "Pages at most", "any"}, settings.max_pages, 1, most_pages);
     to.number({"--max-pages-per-host", "N", "Pages of a host at most", "any"},
               settings.pages_per_host, 1, most_pages);
+    to.number({"--max-pages-per-pattern", "N",
+               "Pages of a host whose URLs differ in numbers and query values only", "any"},
+              settings.pages_per_pattern, 1, most_pages);
+    to.number({"--max-equal-bodies", "N", "Equal pages of a host whose links are followed", "any"},
+              settings.equal_bodies, 1, most_pages);
     to.number({"--max-links-per-page", "N", "Links of a page at most", "10000"},
               crawl.max_links_per_page, 1, 1e9);
     to.number({"--max-urls", "N", "URLs to remember at most", "20000000"}, crawl.max_urls, 1, 1e9);
@@ -221,6 +226,12 @@ crawl_plan::crawl_plan(const crawl_settings& settings, const std::vector<std::st
     }
     if (settings.pages_per_host > 0) {
         options.max_pages_per_host = static_cast<std::uint64_t>(settings.pages_per_host);
+    }
+    if (settings.pages_per_pattern > 0) {
+        options.max_pages_per_pattern = static_cast<std::uint64_t>(settings.pages_per_pattern);
+    }
+    if (settings.equal_bodies > 0) {
+        options.max_equal_bodies = static_cast<std::uint64_t>(settings.equal_bodies);
     }
     options.rate = settings.rate >= 0 ? settings.rate : are_all_local ? 0 : 10;
     options.delay = seconds_of(settings.delay);

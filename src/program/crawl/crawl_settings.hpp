@@ -34,6 +34,8 @@ struct crawl_settings {
     double depth = -1;
     double max_pages = 0;  // 0: no limit
     double pages_per_host = 0;
+    double pages_per_pattern = 0;
+    double equal_bodies = 0;
     double rate = -1;  // -1: 10, or no limit if all seeds are local
     double delay = 0;
     double timeout = 30;

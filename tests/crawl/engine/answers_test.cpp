@@ -35,6 +35,29 @@ WEIR_TEST(CrawlTraps, T37_a_calendar_without_end_is_ended_by_depth_and_by_the_bu
     }
 }
 
+// The second run continues with the counts of the first.
+WEIR_TEST(CrawlTraps, T37_a_calendar_without_end_is_ended_by_the_budget_of_its_pattern) {
+    simulated_web web;
+    web.otherwise = [](const std::string& url) -> std::optional<answer> {
+        if (url.ends_with("robots.txt")) {
+            return std::nullopt;
+        }
+        const std::size_t at = url.find('=');
+        const int year = at == std::string::npos ? 0 : std::stoi(url.substr(at + 1));
+        return answer("<a href='/cal?year=" + std::to_string(year + 1) +
+                      "'>next</a><a href='/about'>");
+    };
+    crawl_options options = fast("http://a.test/cal");
+    options.max_pages_per_pattern = 30;
+    memory_store store;
+    options.max_pages = 10;
+    co_await crawl(options, web, store);
+    options.max_pages = crawl_options::unlimited;
+    const crawl_summary summary = co_await crawl(options, web, store);
+    EXPECT_EQ(summary.totals.done, 32u);  // the first page, /about, and 30 years
+    EXPECT_EQ(refused(summary, link_refusal::pattern_full), 1u);
+}
+
 WEIR_TEST(CrawlTraps, T38_a_path_that_grows_is_stopped) {
     simulated_web web;
     web.otherwise = [](const std::string& url) -> std::optional<answer> {
@@ -95,6 +118,26 @@ WEIR_TEST(CrawlTraps, T41_equal_bodies_have_equal_hashes) {
     const auto pages = co_await pages_of(store);
     EXPECT_EQ(pages.at("http://a.test/1").body_hash, pages.at("http://a.test/2").body_hash);
     EXPECT_NE(pages.at("http://a.test/1").body_hash, pages.at("http://a.test/3").body_hash);
+}
+
+WEIR_TEST(CrawlTraps, T41_links_of_equal_bodies_are_followed_up_to_their_limit) {
+    simulated_web web;
+    web.otherwise = [](const std::string& url) -> std::optional<answer> {
+        if (url.ends_with("robots.txt")) {
+            return std::nullopt;
+        }
+        return answer("<a href='x/'>deeper</a>");  // the same body, whatever the URL
+    };
+    crawl_options options = fast("http://a.test/");
+    options.max_equal_segments = 1000;
+    options.max_equal_bodies = 5;
+    memory_store store;
+    options.max_pages = 3;
+    co_await crawl(options, web, store);
+    options.max_pages = crawl_options::unlimited;
+    const crawl_summary summary = co_await crawl(options, web, store);
+    EXPECT_EQ(summary.totals.done, 6u);
+    EXPECT_EQ(refused(summary, link_refusal::equal_body), 1u);
 }
 
 WEIR_TEST(CrawlTraps, T43_links_beyond_the_limit_of_a_page_are_counted) {
