@@ -33,6 +33,16 @@ enum class store_call : unsigned char {
     nodes,
     retire,
     rescue,
+    add_worker,
+    renew_workers,
+    claim_for_workers,
+    settle_for_worker,
+    runs_of_worker,
+    drain_worker,
+    remove_worker,
+    workers,
+    worker_kinds,
+    forget_worker_kind,
     find,
     list,
     why,
@@ -60,6 +70,13 @@ enum class store_call : unsigned char {
     run_schedule,
     pause_schedule,
     purge,
+    submit_workflow,
+    seal_group,
+    find_group,
+    groups,
+    group_members,
+    cancel_group,
+    cancel_subtree,
     probe,
 };
 
@@ -96,6 +113,20 @@ public:
     task<std::vector<node_record>> nodes() override;
     task<> retire(std::string_view node) override;
     task<rescue_result> rescue(moment now, std::uint32_t max_crashes) override;
+    task<bool> add_worker(worker_record worker, moment now) override;
+    task<std::vector<worker_answer>> renew_workers(std::vector<worker_beat> beats,
+                                                   moment now) override;
+    task<worker_claims> claim_for_workers(std::vector<worker_claim> polls, moment now) override;
+    task<std::vector<settle_answer>> settle_for_worker(std::string_view worker,
+                                                       std::vector<settlement> ended,
+                                                       moment now) override;
+    task<std::vector<std::optional<task_record>>> runs_of_worker(
+        std::string_view worker, std::vector<run_key> runs) override;
+    task<bool> drain_worker(std::string_view worker, moment now) override;
+    task<bool> remove_worker(std::string_view worker, moment now) override;
+    task<std::vector<worker_status>> workers() override;
+    task<std::vector<worker_kind>> worker_kinds(moment now) override;
+    task<bool> forget_worker_kind(std::string_view kind) override;
     task<std::optional<task_detail>> find(task_id id) override;
     task<task_page> list(task_filter filter, timestamp now) override;
     task<std::vector<hold>> why(task_id id, moment now) override;
@@ -127,18 +158,21 @@ public:
                                                     moment now) override;
     task<bool> pause_schedule(std::string_view name, bool is_paused, timestamp next_slot) override;
     task<std::size_t> purge(retention kept, moment now) override;
+    workflow_store& workflows() noexcept override;
     task<> probe(moment now) override;
     task<> close() override;
     void observe(store_observer* observer) noexcept override;
 
 private:
     struct tables;
+    class workflow_calls;
 
     template <class Change>
     task<std::invoke_result_t<Change&, tables&>> perform(store_call which, Change change);
     void notify_observer();
 
     std::unique_ptr<tables> tables_;
+    std::unique_ptr<workflow_calls> workflows_;
     clock::duration latency_;
     std::function<store_fault(store_call)> decide_;
     store_observer* observer_ = nullptr;

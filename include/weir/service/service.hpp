@@ -35,6 +35,12 @@
 
 namespace weir::service {
 
+namespace detail {
+class worker_desk;
+}
+
+class workflow_desk;  // in workflow_desk.hpp
+
 enum class log_level : unsigned char { debug, info, warning, error };
 
 struct service_options {
@@ -43,6 +49,7 @@ struct service_options {
     clock::duration default_timeout = std::chrono::minutes(10);
     clock::duration lease = std::chrono::seconds(10);  // without a heartbeat
     clock::duration heartbeat = std::chrono::seconds(2);
+    clock::duration worker_lease = std::chrono::seconds(30);  // of workers over HTTP
     clock::duration poll = std::chrono::seconds(1);  // between claims, for tasks of other nodes
     clock::duration store_timeout = std::chrono::seconds(5);  // of one store call
     clock::duration drain_limit = std::chrono::seconds(25);   // for running tasks, once stopped
@@ -50,6 +57,9 @@ struct service_options {
     std::size_t max_result_bytes = 1 << 20;  // of JSON; a longer result fails the attempt
     retention kept{};
     tracing_options tracing{};
+    // Kinds without a handler that are accepted for workers before the first worker has asked for
+    // them: names, or beginnings of names and '*'.
+    std::vector<std::string> remote_kinds{};
     // Receives the log. Messages contain no payloads and no secrets.
     hook<void(log_level, std::string_view)> log{};
     // For tests. Empty: the system clock, or on a simulated loop a clock that follows its time.
@@ -109,6 +119,7 @@ public:
     // once. All throw store_unavailable and invalid_argument; submit() and put_schedule() throw
     // unknown_kind if the kind has no handler.
     task<submit_result> submit(new_task task);
+    // If one of them has dependencies: all tasks or none. Otherwise each on its own.
     task<std::vector<submit_result>> submit(std::vector<new_task> tasks);
     task<std::optional<task_detail>> find(task_id id);
     task<task_page> list(task_filter filter);
@@ -140,6 +151,9 @@ public:
     // False: there is no such schedule.
     task<bool> pause_schedule(std::string name, bool is_paused);
 
+    // Tasks that come after each other, and groups of tasks: see workflow_desk.hpp.
+    workflow_desk& workflows() noexcept;
+
     // Operations on many tasks, made while run() runs: see operation.hpp. start_operation() throws
     // invalid_value and too_many_operations. stop_operation() waits until the operation has ended;
     // empty: unknown, as for find_operation().
@@ -161,6 +175,8 @@ public:
     service_stats stats() const noexcept;
     void write_metrics(metric_writer& to) const;
     store& kept_in() noexcept;
+    // For the API.
+    detail::worker_desk& workers() noexcept;
 
 private:
     struct components;

@@ -30,6 +30,7 @@
 #include <weir/service/queue.hpp>
 #include <weir/service/schedule.hpp>
 #include <weir/service/task.hpp>
+#include <weir/service/worker.hpp>
 #include <weir/task.hpp>
 
 #include <chrono>
@@ -58,6 +59,8 @@ class too_many_queues : public invalid_argument {
 public:
     using invalid_argument::invalid_argument;
 };
+
+class workflow_store;  // in workflow_store.hpp
 
 // ---- submitting
 
@@ -97,6 +100,7 @@ struct node_record {
     // The steady clock is the loop's clock plus this. Loops of one machine count from the same
     // moment, so nodes with the same host and offset have the same steady clock.
     std::chrono::microseconds clock_offset{0};
+    bool is_worker = false;  // a session of a worker, see worker.hpp: it has no process here
 };
 
 struct claim_request {
@@ -112,12 +116,6 @@ struct claimed {
     // When the next claim may find more tasks without any other change, on the steady clock: now,
     // if this call ended at its limit; empty: never.
     std::optional<timestamp> next_at;
-};
-
-// One run of a task.
-struct run_key {
-    task_id id;
-    std::uint32_t run = 0;
 };
 
 // How a run has ended.
@@ -137,14 +135,6 @@ struct settlement {
     destination_report learnt;  // about the task's destination
     // With pending: the destination of a task that has none, such as one of an earlier version.
     std::string destination;
-};
-
-struct progress_note {
-    progress_note() = default;
-
-    run_key key;
-    double progress = 0;
-    std::string message;
 };
 
 // What became of a step.
@@ -214,6 +204,7 @@ struct task_detail {
     task_record task;
     std::vector<attempt_record> attempts;  // oldest first, the latest 20
     std::vector<task_id> callbacks;        // tasks that its ends have created, the latest 20
+    std::vector<task_id> children;         // tasks that depend on it, the first 100
 };
 
 // A reason why a task does not run now.
@@ -222,6 +213,7 @@ struct hold {
         finished,             // the task has ended
         running,              // the task is running
         not_due,              // with until
+        waits_for,            // a task that it depends on; detail is its id and outcome
         postponed,            // by its handler, with until; detail says why
         paused,               // the queue is paused
         queue_full,           // max_running of the queue
@@ -236,6 +228,8 @@ struct hold {
         no_handler,           // no handler is registered for its kind
         workers_busy,         // all workers of the service
         draining,             // the service is shutting down
+        no_worker,            // no worker with a lease takes tasks of its kind and queue
+        worker_stuck,         // such workers have room, and have not polled for long
         its_turn,             // nothing holds it: it is next, or behind other tasks
     };
     hold() = default;
@@ -344,9 +338,9 @@ public:
     virtual task<std::vector<submit_result>> submit(std::vector<new_task> batch, moment now) = 0;
 
     // Marks tasks as running and returns them, fair between flow keys and within all limits. A node
-    // without a valid lease gets none. The tasks of a flow key are in the order of priority and
-    // age, except that tasks whose destination takes none now are passed over. Tasks of several
-    // keys with one destination take turns.
+    // without a valid lease gets none; nobody gets tasks for workers (is_remote). The tasks of a
+    // flow key are in the order of priority and age, except that tasks whose destination takes none
+    // now are passed over. Tasks of several keys with one destination take turns.
     virtual task<claimed> claim(claim_request request) = 0;
     // The runs of this node according to the store, including those of a claim whose answer was
     // lost.
@@ -366,12 +360,56 @@ public:
     // unless the lease has ended or another process has the same id. None shortens the lease: a
     // call may arrive after a later one.
     virtual task<heartbeat_answer> heartbeat(node_record node, moment now) = 0;
+    // Those with a lease, or with one that has passed and that rescue() has not ended yet. Sessions
+    // of workers are among them.
     virtual task<std::vector<node_record>> nodes() = 0;
     // Ends a node's lease now: the node shuts down, or its process is known to have ended.
     virtual task<> retire(std::string_view node) = 0;
     // Takes all tasks from nodes whose lease has ended, in transactions of a bounded size. The
     // tasks may run again at once, or fail if this is their crash number max_crashes.
     virtual task<rescue_result> rescue(moment now, std::uint32_t max_crashes) = 0;
+
+    // ---- workers: see worker.hpp. A session is a node: settle(), note_progress(), keep_step(),
+    // running_on() and rescue() treat it as one.
+
+    // Registers a session, with its lease, and makes its kinds known. False: a session or node has
+    // this id, or had it, and nothing has changed. Throws too_many_worker_kinds.
+    virtual task<bool> add_worker(worker_record worker, moment now) = 0;
+    // Heartbeats of sessions, all in one transaction. One answer per beat, in the same order. A
+    // beat renews the lease (none shortens it), writes the progress of runs, and gives back,
+    // unspent, the runs that the worker does not know: those that are not in its list and were
+    // claimed before its previous heartbeat. The others may be on their way to it. A heartbeat that
+    // comes within min_beat_gap after another is not 'the previous' one. A beat that asks for less
+    // than the lease has was overtaken by a later one: it gives nothing back.
+    virtual task<std::vector<worker_answer>> renew_workers(std::vector<worker_beat> beats,
+                                                           moment now) = 0;
+    // Claims tasks for polls of sessions, all in one transaction, in their order. Each gets tasks
+    // of its kinds and queues, by the rules of claim(); keys and queues take turns for each kind on
+    // its own. A poll that finds nothing may be claimed for again, as long as it waits, until the
+    // session has a poll with a higher number. A number that tasks were claimed with is never
+    // claimed for again: the answer has those of them that the session still runs, and any server
+    // can give it.
+    virtual task<worker_claims> claim_for_workers(std::vector<worker_claim> polls, moment now) = 0;
+    // settle() for runs of a session, where a repeat is no error: the answer of the first call may
+    // be lost. One answer per settlement, in the same order.
+    virtual task<std::vector<settle_answer>> settle_for_worker(std::string_view worker,
+                                                               std::vector<settlement> ended,
+                                                               moment now) = 0;
+    // The tasks that the session runs; empty where it does not run this any more. Without result
+    // and steps, and without payload ('null') unless some of its members are secret.
+    virtual task<std::vector<std::optional<task_record>>> runs_of_worker(
+        std::string_view worker, std::vector<run_key> runs) = 0;
+    // From now on, the session gets no tasks. It keeps its lease, and what it runs. False: it has
+    // no lease.
+    virtual task<bool> drain_worker(std::string_view worker, moment now) = 0;
+    // Ends the session and gives back its runs, unspent. False: it had no lease.
+    virtual task<bool> remove_worker(std::string_view worker, moment now) = 0;
+    // The sessions that nodes() has, in the order of their start.
+    virtual task<std::vector<worker_status>> workers() = 0;
+    // Known kinds, and kinds of tasks for workers that were submitted without a worker, by name.
+    virtual task<std::vector<worker_kind>> worker_kinds(moment now) = 0;
+    // Its tasks stay. False: it was not known.
+    virtual task<bool> forget_worker_kind(std::string_view kind) = 0;
 
     virtual task<std::optional<task_detail>> find(task_id id) = 0;
     // In bounded time: see task_page.
@@ -447,9 +485,13 @@ public:
     virtual task<bool> pause_schedule(std::string_view name, bool is_paused,
                                       timestamp next_slot) = 0;
 
-    // Removes ended tasks whose retention has passed, and unused flow keys, destinations, queues
-    // and nodes, in one transaction of a bounded size. Returns the number of tasks.
+    // Removes ended tasks whose retention has passed, and unused groups, flow keys, destinations,
+    // queues and nodes, in one transaction of a bounded size. Returns the number of tasks that it
+    // has removed, or looked at and kept for their group.
     virtual task<std::size_t> purge(retention kept, moment now) = 0;
+
+    // Dependencies and groups.
+    virtual workflow_store& workflows() noexcept = 0;
 
     // Proves that tasks can be claimed and stored: claims a due task, takes that back, and commits
     // a small transaction. Throws store_unavailable. For /readyz.

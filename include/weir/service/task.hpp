@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A task of the service: as a client submits it (new_task) and as the store keeps it (task_record).
 //
-// A task has one of five states. Its view says more: a pending task is 'scheduled' before the time
-// of its first run and 'retrying' after a failure, a running one 'cancelling' once a client has
-// cancelled it.
+// A task has one of five states. Its view says more: a pending task is 'waiting' while it depends
+// on other tasks, 'scheduled' before the time of its first run and 'retrying' after a failure, a
+// running one 'cancelling' once a client has cancelled it.
 #pragma once
 
 #include <weir/error.hpp>
 #include <weir/flow/managed_task.hpp>
 #include <weir/service/callback.hpp>
+#include <weir/service/dependency.hpp>
 #include <weir/service/task_id.hpp>
 
 #include <chrono>
@@ -19,6 +20,9 @@
 #include <vector>
 
 namespace weir::service {
+
+// The ids of groups of tasks (see workflow.hpp) look like those of tasks.
+using group_id = task_id;
 
 using weir::is_final;
 using weir::task_state;
@@ -108,10 +112,32 @@ struct new_task {
     std::string tracestate;
     // What it talks to: see destination.hpp. The service sets it, by the rule of its kind.
     std::string destination;
+    // Its kind has no handler in the service: workers take it over HTTP, see worker.hpp. The
+    // service sets it when the task is submitted, and it never changes. Such a task has no
+    // destination.
+    bool is_remote = false;
+    // Tasks that have to end before. The stores keep them as task_record::parents.
+    std::vector<dependency> after;
 };
 
 // Throws invalid_value that names the member, its value and the valid values. Parses the payload.
 void check(const new_task& task);
+
+// One run of a task.
+struct run_key {
+    task_id id;
+    std::uint32_t run = 0;
+
+    friend bool operator==(const run_key&, const run_key&) = default;
+};
+
+struct progress_note {
+    progress_note() = default;
+
+    run_key key;
+    double progress = 0;
+    std::string message;
+};
 
 // How a run that did not complete its task has ended.
 enum class attempt_end : unsigned char {
@@ -176,6 +202,11 @@ struct task_record : new_task {
 
     std::uint32_t step_count = 0;    // kept steps
     std::vector<step_record> steps;  // in the order in which they were kept; not in lists
+
+    group_id group;           // that it is a member of; empty: none
+    std::uint32_t waits = 0;  // unmet dependencies
+    bool has_parents = false;
+    std::vector<dependency_record> parents;  // that it depends on; not in lists
 };
 
 enum class task_view : unsigned char {
@@ -187,6 +218,7 @@ enum class task_view : unsigned char {
     completed,
     failed,
     cancelled,
+    waiting,  // pending, and a task that it depends on has not ended
 };
 task_view view_of(const task_record& task, timestamp now) noexcept;
 task_state state_of(task_view view) noexcept;

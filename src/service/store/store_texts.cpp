@@ -57,4 +57,9 @@ void throw_too_many_keys(std::string_view queue) {
                         " flow keys with settings already, as many as it may have");
 }
 
+void throw_too_many_worker_kinds() {
+    throw too_many_worker_kinds("workers have registered " + std::to_string(max_worker_kinds) +
+                                " kinds of tasks already, as many as there may be: delete some");
+}
+
 }  // namespace weir::service::detail

@@ -26,5 +26,6 @@ std::string step_limit_error(std::string_view step);
 
 [[noreturn]] void throw_too_many_queues(std::string_view queue, std::size_t max_queues);
 [[noreturn]] void throw_too_many_keys(std::string_view queue);
+[[noreturn]] void throw_too_many_worker_kinds();
 
 }  // namespace weir::service::detail

@@ -24,6 +24,10 @@ public:
             co_await memory_.limit(queue, {});
         }
         co_await beat();
+        for (const char* const kinds : {"r0", "r0 r1", "r1 r2 unknown"}) {
+            worker_kinds_.push_back(kinds);
+            workers_.push_back(co_await add_worker(kinds));
+        }
     }
     task<> close() { co_await sqlite_->close(); }
 
@@ -32,8 +36,12 @@ public:
         const unsigned chosen = below(100);
         if (chosen < 25) {
             co_await submit();
-        } else if (chosen < 60) {
+        } else if (chosen < 42) {
             co_await claim();
+        } else if (chosen < 57) {
+            co_await poll();
+        } else if (chosen < 64) {
+            co_await beat_workers();
         } else if (chosen < 80) {
             co_await settle();
         } else if (chosen < 84) {
@@ -56,6 +64,8 @@ public:
     }
     std::size_t claimed_count() const { return claimed_count_; }
     std::size_t waits_count() const { return waits_count_; }
+    std::size_t repeated_count() const { return repeated_count_; }
+    std::size_t given_back_count() const { return given_back_count_; }
 
 private:
     unsigned below(unsigned end) { return static_cast<unsigned>(random_() % end); }
@@ -72,6 +82,9 @@ private:
                 fresh.emplace_back(bench::make("k" + std::to_string(below(5)), any_queue()));
             each.priority = static_cast<int>(below(3));
             if (below(2) == 0) {
+                each.kind = "r" + std::to_string(below(3));
+                each.is_remote = true;
+            } else if (below(2) == 0) {
                 // Shared with no other key: which of several keys is first at a destination that
                 // has room again is up to the store.
                 each.destination = each.queue + each.flow_key + std::to_string(below(2));
@@ -98,20 +111,102 @@ private:
         const claimed ours = co_await sqlite_->claim(request);
         const claimed theirs = co_await memory_.claim(request);
         WEIR_ASSERT_EQ(ours.tasks.size(), theirs.tasks.size());
-        for (std::size_t i = 0; i < ours.tasks.size(); ++i) {
-            EXPECT_EQ(ours.tasks[i].id, theirs.tasks[i].id) << "turn " << i;
-            EXPECT_EQ(ours.tasks[i].run, theirs.tasks[i].run);
-            EXPECT_EQ(ours.tasks[i].destination, theirs.tasks[i].destination);
-            runs_.push_back(ours.tasks[i]);
-        }
+        compare_tasks(ours.tasks, theirs.tasks);
         claimed_count_ += ours.tasks.size();
-        // SQLite does not look at the keys of tasks that are not due: it may be early, never late.
-        if (theirs.next_at.has_value()) {
-            WEIR_ASSERT_TRUE(ours.next_at.has_value());
-            EXPECT_LE(*ours.next_at, *theirs.next_at);
-            EXPECT_GE(*ours.next_at, now_);
-            waits_count_ += *ours.next_at > now_ ? 1 : 0;
+        compare_waits(ours.next_at, theirs.next_at);
+    }
+    void compare_tasks(const std::vector<task_record>& ours,
+                       const std::vector<task_record>& theirs) {
+        ASSERT_EQ(ours.size(), theirs.size());
+        for (std::size_t i = 0; i < ours.size(); ++i) {
+            EXPECT_EQ(ours[i].id, theirs[i].id) << "turn " << i;
+            EXPECT_EQ(ours[i].run, theirs[i].run);
+            EXPECT_EQ(ours[i].node, theirs[i].node);
+            EXPECT_EQ(ours[i].destination, theirs[i].destination);
+            runs_.push_back(ours[i]);
         }
+    }
+    // SQLite does not look at the keys of tasks that are not due: it may be early, never late.
+    void compare_waits(std::optional<timestamp> ours, std::optional<timestamp> theirs) {
+        if (theirs.has_value()) {
+            ASSERT_TRUE(ours.has_value());
+            EXPECT_LE(*ours, *theirs);
+            EXPECT_GE(*ours, now_);
+            waits_count_ += *ours > now_ ? 1 : 0;
+        }
+    }
+    task<std::string> add_worker(std::string kinds) {
+        worker_record worker;
+        worker.id = "w" + std::to_string(++nodes_);
+        worker.kinds = bench::names(kinds);
+        worker.queues = bench::names(below(2) == 0 ? "" : "q0 q2");
+        worker.expires_at = now_ + 24h;
+        const bool ours = co_await sqlite_->add_worker(worker, now_);
+        const bool theirs = co_await memory_.add_worker(worker, now_);
+        EXPECT_TRUE(ours);
+        EXPECT_TRUE(theirs);
+        co_return worker.id;
+    }
+    task<> poll() {
+        std::vector<worker_claim> polls;
+        for (unsigned i = 1 + below(4); i > 0; --i) {
+            worker_claim& each = polls.emplace_back();
+            each.worker = workers_[below(3)];
+            each.poll = below(4) == 0 ? polls_ : ++polls_;
+            each.free = below(8);
+        }
+        const worker_claims ours = co_await sqlite_->claim_for_workers(polls, now_);
+        const worker_claims theirs = co_await memory_.claim_for_workers(polls, now_);
+        WEIR_ASSERT_EQ(ours.answers.size(), theirs.answers.size());
+        for (std::size_t i = 0; i < polls.size(); ++i) {
+            SCOPED_TRACE("poll " + std::to_string(i) + " of " + polls[i].worker);
+            EXPECT_EQ(ours.answers[i].what, theirs.answers[i].what);
+            const std::size_t known = runs_.size();
+            compare_tasks(ours.answers[i].tasks, theirs.answers[i].tasks);
+            if (ours.answers[i].what == worker_claim_answer::verdict::repeated) {
+                repeated_count_ += runs_.size() > known ? 1 : 0;
+                runs_.resize(known);
+            }
+        }
+        compare_waits(ours.next_at, theirs.next_at);
+    }
+    task<> beat_workers() {
+        std::vector<worker_beat> beats;
+        for (const std::string& each : workers_) {
+            if (below(3) == 0) {
+                continue;
+            }
+            worker_beat& beat = beats.emplace_back();
+            beat.worker = each;
+            beat.expires_at = now_ + 24h;
+            beat.free = below(3);
+            if (below(2) == 0) {
+                beat.polled_at = now_ - std::chrono::seconds(below(100));
+            }
+            for (const task_record& run : runs_) {
+                if (run.node == each && below(3) != 0) {
+                    beat.running.push_back({run.id, run.run});
+                }
+            }
+        }
+        const std::vector<worker_answer> ours = co_await sqlite_->renew_workers(beats, now_);
+        const std::vector<worker_answer> theirs = co_await memory_.renew_workers(beats, now_);
+        WEIR_ASSERT_EQ(ours.size(), theirs.size());
+        for (std::size_t i = 0; i < ours.size(); ++i) {
+            EXPECT_EQ(ours[i].is_alive, theirs[i].is_alive);
+            EXPECT_EQ(sorted(ours[i].cancelling), sorted(theirs[i].cancelling));
+            EXPECT_EQ(sorted(ours[i].lost), sorted(theirs[i].lost));
+            EXPECT_EQ(sorted(ours[i].given_back), sorted(theirs[i].given_back));
+            given_back_count_ += ours[i].given_back.size();
+        }
+    }
+    static std::vector<std::pair<task_id, std::uint32_t>> sorted(const std::vector<run_key>& runs) {
+        std::vector<std::pair<task_id, std::uint32_t>> all;
+        for (const run_key& each : runs) {
+            all.emplace_back(each.id, each.run);
+        }
+        std::ranges::sort(all);
+        return all;
     }
     task<> settle() {
         std::vector<settlement> ended;
@@ -134,6 +229,11 @@ private:
         const auto ours = co_await sqlite_->settle(node_, ended, now_);
         const auto theirs = co_await memory_.settle(node_, ended, now_);
         EXPECT_EQ(ours, theirs);
+        for (const std::string& each : workers_) {  // those of others are refused
+            const auto our_answers = co_await sqlite_->settle_for_worker(each, ended, now_);
+            const auto their_answers = co_await memory_.settle_for_worker(each, ended, now_);
+            EXPECT_EQ(our_answers, their_answers);
+        }
     }
     task<> change_task() {
         if (ids_.empty()) {
@@ -255,9 +355,26 @@ private:
         EXPECT_EQ(ours.cancelled, theirs.cancelled);
         EXPECT_EQ(sorted(ours.failed_tasks), sorted(theirs.failed_tasks));
         EXPECT_EQ(ours.failed_tasks.size(), ours.failed);
-        runs_.clear();
+        std::erase_if(runs_, [&](const task_record& each) { return each.node == node_; });
         node_ = "n" + std::to_string(++nodes_);
         co_await beat();
+        co_await end_worker();
+    }
+    // A session ends, sooner or later, and another one follows.
+    task<> end_worker() {
+        const unsigned chosen = below(3);
+        const std::string worker = workers_[chosen];
+        if (below(2) == 0) {
+            const bool ours = co_await sqlite_->drain_worker(worker, now_);
+            const bool theirs = co_await memory_.drain_worker(worker, now_);
+            EXPECT_EQ(ours, theirs);
+            co_return;
+        }
+        const bool ours = co_await sqlite_->remove_worker(worker, now_);
+        const bool theirs = co_await memory_.remove_worker(worker, now_);
+        EXPECT_EQ(ours, theirs);
+        std::erase_if(runs_, [&](const task_record& each) { return each.node == worker; });
+        workers_[chosen] = co_await add_worker(worker_kinds_[chosen]);
     }
     static std::vector<task_id> sorted(std::vector<task_id> ids) {
         std::ranges::sort(ids);
@@ -285,6 +402,15 @@ private:
         const std::map<std::string, timestamp> our_oldest = co_await oldest_due(*sqlite_);
         const std::map<std::string, timestamp> their_oldest = co_await oldest_due(memory_);
         EXPECT_EQ(our_oldest, their_oldest);
+        const std::vector<worker_kind> our_kinds = co_await sqlite_->worker_kinds(now_);
+        const std::vector<worker_kind> their_kinds = co_await memory_.worker_kinds(now_);
+        WEIR_ASSERT_EQ(our_kinds.size(), their_kinds.size());
+        for (std::size_t i = 0; i < our_kinds.size(); ++i) {
+            EXPECT_EQ(our_kinds[i].kind, their_kinds[i].kind);
+            EXPECT_EQ(our_kinds[i].due, their_kinds[i].due);
+            EXPECT_EQ(our_kinds[i].running, their_kinds[i].running);
+            EXPECT_EQ(our_kinds[i].workers, their_kinds[i].workers);
+        }
         if (!ids_.empty()) {
             const task_id some = ids_[below(static_cast<unsigned>(ids_.size()))];
             const std::vector<hold> mine = co_await sqlite_->why(some, now_);
@@ -307,9 +433,15 @@ private:
     std::vector<task_record> runs_;
     std::size_t claimed_count_ = 0;
     std::size_t waits_count_ = 0;
+    std::vector<std::string> workers_;
+    std::vector<std::string> worker_kinds_;
+    std::uint64_t polls_ = 1;
+    std::size_t repeated_count_ = 0;
+    std::size_t given_back_count_ = 0;
 };
 
 task<> compare_stores() {
+    std::size_t given_back = 0;  // rare: in all programs together
     for (unsigned seed = 1; seed <= 4 && !testing::Test::HasFailure(); ++seed) {
         const weir_test::temporary_folder folder;
         twin_stores stores(seed);
@@ -320,9 +452,12 @@ task<> compare_stores() {
         }
         EXPECT_GT(stores.claimed_count(), 100U);
         EXPECT_GT(stores.waits_count(), 20U);
+        EXPECT_GT(stores.repeated_count(), 0U);
+        given_back += stores.given_back_count();
         co_await stores.close();
         co_await inspect_sqlite(folder.path().string());
     }
+    EXPECT_GT(given_back, 0U);
 }
 TEST(StoreAgreement, LimitsThatChangeHoldAlikeInBothStores) {
     weir::run(compare_stores());

@@ -2,7 +2,7 @@
 // A plain model beside the store, and random operations on both: after each one all counts must be
 // the same, and in the end every task.
 
-#include "stores.hpp"
+#include "store_model.hpp"
 
 #include <cstdlib>
 #include <random>
@@ -14,99 +14,12 @@ using namespace store_test;
 
 WEIR_STORE_SUITE(StoreModel);
 
-// The tasks as the rules require, in the simplest implementation.
-struct model {
-    struct entry {
-        std::string queue;
-        std::string key;
-        std::string destination;
-        task_state state = task_state::pending;
-        bool is_cancelling = false;
-        std::uint32_t run = 0;
-        std::uint32_t failures = 0;
-        std::uint32_t crashes = 0;
-        std::string node;
-        timestamp due_at{};
-        timestamp finished_at{};
-        bool has_on_success = false;
-        bool has_on_failure = false;
-    };
-    struct limits_of_queue {
-        queue_limits limits;
-        bool is_paused = false;
-    };
-    std::map<task_id, entry> tasks;
-    std::map<std::string, limits_of_queue> queues;
-    std::map<std::string, timestamp> nodes;  // lease
-    std::size_t destination_max_running = 0;
-    std::uint64_t callbacks = 0;  // that ends have created, in a queue that runs none
+class player : public worker_player {
+public:
+    using worker_player::worker_player;
 
-    void ends(const entry& ended) {
-        const bool is_success = ended.state == task_state::completed;
-        callbacks += (is_success ? ended.has_on_success : ended.has_on_failure) ? 1 : 0;
-    }
-
-    std::size_t count(auto matches) const {
-        return static_cast<std::size_t>(std::count_if(
-            tasks.begin(), tasks.end(), [&](const auto& each) { return matches(each.second); }));
-    }
-    std::size_t running(const std::string& queue) const {
-        return count([&](const entry& each) {
-            return each.queue == queue && each.state == task_state::running;
-        });
-    }
-    std::size_t running(const std::string& queue, const std::string& key) const {
-        return count([&](const entry& each) {
-            return each.queue == queue && each.key == key && each.state == task_state::running;
-        });
-    }
-    std::size_t running_at(const std::string& destination) const {
-        return count([&](const entry& each) {
-            return each.destination == destination && each.state == task_state::running;
-        });
-    }
-    // How many could be claimed, without rates. No two keys share a destination.
-    std::size_t claimable(timestamp now) const {
-        std::size_t all = 0;
-        for (const auto& [name, queue_model] : queues) {
-            if (queue_model.is_paused) {
-                continue;
-            }
-            std::map<std::pair<std::string, std::string>, std::size_t> waiting;
-            for (const auto& [id, each] : tasks) {
-                if (each.queue == name && each.state == task_state::pending && each.due_at <= now) {
-                    ++waiting[{each.key, each.destination}];
-                }
-            }
-            std::map<std::string, std::size_t> due;
-            for (const auto& [place, some] : waiting) {
-                const std::size_t most = place.second.empty() ? 0 : destination_max_running;
-                due[place.first] +=
-                    most == 0 ? some
-                              : std::min(some, most - std::min(most, running_at(place.second)));
-            }
-            std::size_t in_queue = 0;
-            for (const auto& [key, some] : due) {
-                const std::size_t most = queue_model.limits.key_max_running;
-                in_queue +=
-                    most == 0 ? some : std::min(some, most - std::min(most, running(name, key)));
-            }
-            const std::size_t most = queue_model.limits.max_running;
-            all += most == 0 ? in_queue : std::min(in_queue, most - std::min(most, running(name)));
-        }
-        return all;
-    }
-};
-
-struct player {
-    bench& at;
-    model& expected;
-    std::mt19937& random;
-    std::vector<std::pair<std::string, task_record>> runs = {};  // includes ended leases
     std::vector<std::string> nodes = {"n0", "n1", "n2"};
-    int born = 3;
 
-    bool one_in(unsigned n) { return random() % n == 0; }
     // A dead node is replaced by another, sooner or later.
     std::string any_node() {
         std::string& chosen = nodes[random() % nodes.size()];
@@ -116,16 +29,6 @@ struct player {
         }
         return chosen;
     }
-    std::string any_queue() { return "q" + std::to_string(random() % 3); }
-    task_id any_task() {
-        if (expected.tasks.empty()) {
-            return task_id(3);
-        }
-        auto chosen = expected.tasks.begin();
-        std::advance(chosen, static_cast<std::ptrdiff_t>(random() % expected.tasks.size()));
-        return chosen->first;
-    }
-
     static callback hook(std::string name) {
         callback request("https://example.com/" + name);
         request.queue = "hooks";
@@ -139,7 +42,10 @@ struct player {
             new_task& each =
                 fresh.emplace_back(bench::make("k" + std::to_string(random() % 4), any_queue()));
             each.priority = static_cast<int>(random() % 3);
-            if (one_in(2)) {
+            if (one_in(3)) {
+                each.kind = "r" + std::to_string(random() % 3);
+                each.is_remote = true;
+            } else if (one_in(2)) {
                 each.destination = each.queue + each.flow_key + std::to_string(random() % 3);
             }
             if (one_in(4)) {
@@ -167,6 +73,7 @@ struct player {
                       is_full ? submit_result::verdict::queue_full : submit_result::verdict::made);
             if (!is_full) {
                 model::entry& added = expected.tasks[answers[i].id];
+                added.kind = new_one.kind;
                 added.queue = new_one.queue;
                 added.key = new_one.flow_key;
                 added.destination = new_one.destination;
@@ -184,15 +91,8 @@ struct player {
         const bool is_alive = lease != expected.nodes.end() && lease->second > at.now;
         EXPECT_EQ(claim.tasks.size(), is_alive ? std::min(limit, expected.claimable(at.now)) : 0U);
         for (const task_record& each : claim.tasks) {
-            model::entry& known = expected.tasks.at(each.id);
-            EXPECT_EQ(known.state, task_state::pending);
-            EXPECT_LE(known.due_at, at.now);
-            known.state = task_state::running;
-            known.node = node;
-            ++known.run;
-            EXPECT_EQ(each.run, known.run);
-            EXPECT_EQ(each.failures, known.failures);
-            runs.emplace_back(node, each);
+            EXPECT_EQ(each.kind, "work");
+            begins(each, node);
         }
         if (is_alive) {
             co_await check_due();
@@ -241,7 +141,17 @@ struct player {
             }
             each = one_in(3) ? each + 1 : runs.erase(each);  // some are written twice
         }
-        const std::vector<bool> answers = co_await at.kept->settle(node, ended, at.now);
+        std::vector<bool> answers(ended.size());
+        if (expected.sessions.contains(node)) {
+            const std::vector<settle_answer> all =
+                co_await at.kept->settle_for_worker(node, ended, at.now);
+            for (std::size_t i = 0; i < ended.size(); ++i) {
+                answers[i] = all[i] == settle_answer::written;
+                EXPECT_EQ(all[i] == settle_answer::repeated, is_repeat(node, ended[i]));
+            }
+        } else {
+            answers = co_await at.kept->settle(node, ended, at.now);
+        }
         for (std::size_t i = 0; i < ended.size(); ++i) {
             const auto found = expected.tasks.find(ended[i].key.id);
             const bool is_its = found != expected.tasks.end() &&
@@ -254,6 +164,7 @@ struct player {
                                   ? task_state::cancelled
                                   : ended[i].state;
                 known.is_cancelling = false;
+                known.settled_by = node;
                 known.failures = ended[i].failures;
                 known.due_at = ended[i].due_at;
                 known.finished_at = at.now;
@@ -350,6 +261,7 @@ struct player {
                 continue;
             }
             ++each.crashes;
+            each.settled_by.clear();
             each.state = each.is_cancelling  ? task_state::cancelled
                          : each.crashes >= 3 ? task_state::failed
                                              : task_state::pending;
@@ -439,6 +351,8 @@ struct player {
             EXPECT_EQ(each.failures, right.failures);
             EXPECT_EQ(each.crashes, right.crashes);
             EXPECT_EQ(each.destination, right.destination);
+            EXPECT_EQ(each.kind, right.kind);
+            EXPECT_EQ(each.is_remote, right.kind != "work");
             EXPECT_EQ(each.is_cancelling, right.is_cancelling);
             if (right.state == task_state::pending) {
                 EXPECT_EQ(each.due_at, right.due_at);
@@ -456,19 +370,25 @@ std::mt19937::result_type seed() {
 WEIR_STORE_TEST(StoreModel, RandomOperationsKeepAllCounts) {
     std::mt19937 random(seed());
     model expected;
-    player plays{at, expected, random};
+    player plays(at, expected, random);
     for (const char* const queue : {"q0", "q1", "q2"}) {
         co_await at.kept->limit(queue, {});
         expected.queues[queue] = {};
     }
     co_await at.kept->pause("hooks", true);
-    for (int step = 0; step < 800 && !testing::Test::HasFailure(); ++step) {
+    for (int step = 0; step < 1100 && !testing::Test::HasFailure(); ++step) {
         at.now += std::chrono::milliseconds(random() % 200);
         const unsigned chosen = random() % 100;
         if (chosen < 25) {
             co_await plays.submit();
-        } else if (chosen < 50) {
+        } else if (chosen < 38) {
             co_await plays.claim();
+        } else if (chosen < 50) {
+            co_await plays.poll();
+        } else if (chosen < 55) {
+            co_await plays.beat_worker();
+        } else if (chosen < 56) {
+            co_await plays.end_worker();
         } else if (chosen < 70) {
             co_await plays.settle();
         } else if (chosen < 80) {
@@ -497,7 +417,9 @@ WEIR_STORE_TEST(StoreModel, RandomOperationsKeepAllCounts) {
     co_await plays.check_tasks();
     EXPECT_GT(expected.tasks.size(), 20U);
     EXPECT_GT(plays.born, 10);
-    EXPECT_GT(expected.callbacks, 50U);
+    EXPECT_GT(expected.callbacks, 20U);
+    EXPECT_GT(plays.repeated, 0U);
+    EXPECT_GT(plays.given_back, 0U);
 }
 
 }  // namespace

@@ -105,12 +105,21 @@ public:
     clients(store& kept, ledger& books, unsigned seed)
         : kept_(kept), books_(books), random_(seed) {}
 
-    task<> begin() { co_await kept_.heartbeat(bench::node("a", now_ + 24h), now_); }
+    task<> begin() {
+        co_await kept_.heartbeat(bench::node("a", now_ + 24h), now_);
+        worker_record worker;
+        worker.id = "w";
+        worker.kinds = {"remote"};
+        worker.expires_at = now_ + 24h;
+        co_await kept_.add_worker(worker, now_);
+    }
     task<> work(int operations) {
         for (int i = 0; i < operations; ++i) {
             const unsigned choice = random_() % 10;
             if (choice < 4) {
                 co_await submit();
+            } else if (choice < 5) {
+                co_await poll();
             } else if (choice < 7) {
                 co_await claim();
             } else if (choice < 9) {
@@ -129,6 +138,10 @@ private:
             const std::string number = std::to_string(++submitted_);
             fresh.payload = '"' + std::string(random_() % 8 == 0 ? 6000 : 0, 'x') + number + '"';
             fresh.idempotency_key = number;
+            if (random_() % 2 == 0) {
+                fresh.kind = "remote";
+                fresh.is_remote = true;
+            }
             batch.push_back(std::move(fresh));
         }
         const std::size_t claims = books_.claims();
@@ -153,16 +166,29 @@ private:
             runs_.push_back(each);
         }
     }
+    task<> poll() {
+        std::vector<worker_claim> polls(1);
+        polls[0].worker = "w";
+        polls[0].poll = ++polls_;
+        polls[0].free = 3;
+        const worker_claims found = co_await kept_.claim_for_workers(polls, now_);
+        for (const task_record& each : found.answers.at(0).tasks) {
+            books_.acknowledge_claim({each.id, each.run});
+            runs_.push_back(each);
+        }
+    }
     task<> settle() {
         std::vector<settlement> ended;
-        for (unsigned i = random_() % 4; i > 0 && !runs_.empty(); --i) {
+        const std::string node = runs_.empty() ? "a" : runs_.back().node;
+        for (unsigned i = random_() % 4; i > 0 && !runs_.empty() && runs_.back().node == node;
+             --i) {
             const bool is_good = random_() % 4 != 0;
             ended.push_back(
                 bench::ending(runs_.back(), is_good ? task_state::completed : task_state::failed));
             runs_.pop_back();
         }
         const std::size_t claims = books_.claims();
-        const std::vector<bool> written = co_await kept_.settle("a", ended, now_);
+        const std::vector<bool> written = co_await kept_.settle(node, ended, now_);
         if (std::find(written.begin(), written.end(), true) == written.end()) {
             co_return;
         }
@@ -192,6 +218,7 @@ private:
     std::mt19937 random_;
     timestamp now_ = std::chrono::sys_days(std::chrono::year(2026) / 5 / 17) + 12h;
     unsigned submitted_ = 0;
+    std::uint64_t polls_ = 0;
     std::vector<task_id> ids_;
     std::vector<task_record> runs_;
 };
@@ -234,6 +261,8 @@ task<std::vector<std::string>> mistakes_after(const failure& happened, std::stri
     }
     if (!found.empty()) {
         std::vector<new_task> again{bench::make()};
+        again[0].kind = found.begin()->second.kind;
+        again[0].is_remote = found.begin()->second.is_remote;
         again[0].payload = found.begin()->second.payload;
         again[0].flow_key = found.begin()->second.flow_key;
         again[0].idempotency_key = found.begin()->second.idempotency_key;

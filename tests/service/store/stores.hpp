@@ -4,11 +4,14 @@
 // its contents.
 #pragma once
 
+#include <support/peers/postgres.hpp>
 #include <support/peers/program.hpp>
 
+#include <weir/db/pg/connection.hpp>
 #include <weir/db/sqlite/database.hpp>
 #include <weir/run.hpp>
 #include <weir/service/memory_store.hpp>
+#include <weir/service/postgres_store.hpp>
 #include <weir/service/sqlite_store.hpp>
 #include <weir/testing/testing.hpp>
 #include <weir/timeout.hpp>
@@ -18,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -58,7 +62,7 @@ inline task<> inspect_sqlite(std::string folder) {
         "failed != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 3) OR "
         "cancelled != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 4) OR "
         "due != (SELECT count(*) FROM tasks WHERE queue = queues.id AND state = 0 AND line % 8 "
-        "NOT IN (1, 5))",
+        "NOT IN (1, 5, 7))",
         "SELECT 'settings of ' || name FROM queues WHERE keys_set != (SELECT count(*) FROM flows "
         "WHERE queue = queues.id AND has_settings)",
         "SELECT 'flow ' || key FROM flows WHERE "
@@ -76,6 +80,19 @@ inline task<> inspect_sqlite(std::string folder) {
         "(due = 0) != (place = 0) OR flow NOT IN (SELECT id FROM flows) OR "
         "(place = 1 AND (rank, head) != (SELECT rank, id FROM tasks WHERE line = 8 * branches.id + "
         "4 ORDER BY rank, id LIMIT 1))",
+        "SELECT 'pool of branch ' || branches.id FROM branches JOIN destinations ON "
+        "destinations.id "
+        "= destination JOIN flows ON flows.id = flow JOIN queues ON queues.id = queue WHERE "
+        "(pool IS NULL) != (destinations.name != '') OR (pool != destination) OR "
+        "(pool IS NOT NULL AND (branches.place = 1 OR (branches.due = 0) != (offered IS NULL))) OR "
+        "(pool IS NULL AND offered IS NOT NULL) OR (offered > 0 AND offered != queue) OR "
+        "(branches.free_at > 0 AND offered != 0) OR "
+        "(offered = 0 AND branches.free_at = 0 AND NOT flows.is_paused AND NOT "
+        "(coalesce(own_max_running, key_max_running) > 0 AND flows.running >= "
+        "coalesce(own_max_running, key_max_running)))",
+        "SELECT 'branches held by ' || key FROM flows WHERE held_branches != (SELECT count(*) FROM "
+        "branches WHERE flow = flows.id AND offered = 0)",
+        "SELECT 'session ' || node FROM workers WHERE node NOT IN (SELECT number FROM nodes)",
         "SELECT 'destination ' || name FROM destinations WHERE "
         "branches != (SELECT count(*) FROM branches WHERE destination = destinations.id) OR "
         "parked != (SELECT count(*) FROM branches WHERE destination = destinations.id AND place = "
@@ -89,7 +106,8 @@ inline task<> inspect_sqlite(std::string folder) {
         "(branch IS NOT NULL AND branch NOT IN (SELECT id FROM branches WHERE flow = tasks.flow)) "
         "OR "
         "line != CASE state WHEN 0 THEN CASE line % 8 WHEN 1 THEN 8 * queue + 1 WHEN 5 THEN 8 * "
-        "queue + 5 ELSE ifnull(8 * branch + 4, 8 * flow) END WHEN 1 THEN 8 * node + 2 ELSE 8 * "
+        "queue + 5 WHEN 7 THEN 8 * queue + 7 ELSE ifnull(8 * branch + 4, 8 * flow) END WHEN 1 THEN "
+        "8 * node + 2 ELSE 8 * "
         "state + 3 END OR (payload IS NULL) != (id IN (SELECT task FROM "
         "payloads))",
         "SELECT 'payload ' || task FROM payloads WHERE task NOT IN (SELECT id FROM tasks)",
@@ -100,6 +118,20 @@ inline task<> inspect_sqlite(std::string folder) {
         "SELECT 'steps of ' || id FROM tasks WHERE coalesce(steps, 0) != (SELECT count(*) FROM "
         "steps WHERE task = tasks.id) OR coalesce(step_bytes, 0) != (SELECT ifnull(sum(length(CAST("
         "result AS BLOB))), 0) FROM steps WHERE task = tasks.id)",
+        "SELECT 'waiting ' || id FROM tasks WHERE state = 0 AND (coalesce(waits, 0) != (SELECT "
+        "count(*) FROM edges WHERE child = tasks.id AND (outcome IS NULL OR (outcome IN (2, 3) AND "
+        "policy = 2) OR (outcome = 4 AND policy != 1))) OR (coalesce(waits, 0) > 0) != (line % 8 = "
+        "7))",
+        "SELECT 'edge of ' || child FROM edges WHERE child NOT IN (SELECT id FROM tasks) OR "
+        "(parent IN (SELECT id FROM tasks) AND NOT EXISTS(SELECT 1 FROM tasks WHERE id = parent "
+        "AND "
+        "has_children)) OR (outcome IS NULL AND NOT EXISTS(SELECT 1 FROM tasks WHERE id = parent "
+        "AND state <= 1) AND NOT EXISTS(SELECT 1 FROM ripples))",
+        "SELECT 'group ' || id FROM task_groups WHERE open != (SELECT count(*) FROM tasks WHERE "
+        "in_group = task_groups.id AND is_detached IS NULL AND state <= 1) OR open + failed + "
+        "cancelled > total OR (state >= 2) != (finished_at IS NOT NULL) OR (state >= 2 AND open > "
+        "0) OR (state < 2 AND is_sealed AND open = 0 AND NOT (on_failure = 2 AND state = 0 AND "
+        "failed + cancelled > 0) AND NOT EXISTS(SELECT 1 FROM ripples))",
         "SELECT 'attempt of ' || task FROM attempts WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check != 'ok'",
     };
@@ -122,8 +154,72 @@ inline task<std::unique_ptr<store>> open_memory(std::string) {
     co_return opened;
 }
 
+// A schema of a server that all tests share; its name is that of the folder.
+inline std::string schema_of(const std::string& folder) {
+    std::string name = "test_";
+    for (const unsigned char each : std::filesystem::path(folder).filename().string()) {
+        constexpr char digits[] = "0123456789abcdef";
+        name += digits[each / 16];
+        name += digits[each % 16];
+    }
+    return name;
+}
+inline task<std::unique_ptr<store>> open_postgres(std::string folder) {
+    postgres_store_options options;
+    options.schema = schema_of(folder);
+    options.readers = 1;
+    options.uses_server_clock = false;
+    std::unique_ptr<store> opened =
+        co_await open_postgres_store(weir_test::shared_postgres().url(), options);
+    co_return opened;
+}
+// Copies the tables of PostgreSQL into those of a SQLite store, and compares the counts there.
+inline task<> inspect_postgres(std::string folder) {
+    const std::unique_ptr<store> tables = co_await open_sqlite(folder);
+    co_await tables->close();
+    weir::sqlite::database copy = co_await weir::sqlite::open(folder + "/tasks.db");
+    weir::pg::connection server =
+        co_await weir::pg::connect({.url = weir_test::shared_postgres().url()});
+    const std::string schema = "\"" + schema_of(folder) + "\"";
+    const weir::sqlite::rows names = co_await copy.query(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'meta'");
+    for (const auto& name : names.as<std::string>()) {
+        const weir::pg::rows found = co_await server.query("SELECT * FROM " + schema + "." + name);
+        std::string columns;
+        std::string places;
+        for (const std::string& each : found.columns()) {
+            columns += (columns.empty() ? "\"" : ", \"") + each + "\"";
+            places += places.empty() ? "?" : ", ?";
+        }
+        const std::string sql = "INSERT INTO " + name + "(" + columns + ") VALUES (" + places + ")";
+        auto insert = [&](weir::sqlite::session& session) {
+            for (const weir::pg::row row : found) {
+                std::vector<weir::sqlite::value> values;
+                for (std::size_t i = 0; i < row.size(); ++i) {
+                    const weir::pg::value value = row[i];
+                    constexpr std::uint32_t bigint = 20;
+                    if (value.is_null()) {
+                        values.emplace_back();
+                    } else if (value.type() == bigint) {
+                        values.emplace_back(value.as<std::int64_t>());
+                    } else {
+                        values.emplace_back(value.text());
+                    }
+                }
+                session.run(sql, values);
+            }
+        };
+        co_await copy.write(insert);
+    }
+    co_await copy.close();
+    co_await server.script("DROP SCHEMA " + schema + " CASCADE");
+    co_await inspect_sqlite(folder);
+}
+
 inline std::vector<store_kind> all_stores() {
-    return {{"sqlite", &open_sqlite, true, &inspect_sqlite}, {"memory", &open_memory}};
+    return {{"sqlite", &open_sqlite, true, &inspect_sqlite},
+            {"memory", &open_memory},
+            {"postgres", &open_postgres, true, &inspect_postgres}};
 }
 
 // A store, a clock, and short ways to use them.
@@ -237,6 +333,92 @@ public:
         }
         co_return queue_record();
     }
+    // ---- workers
+
+    static new_task make_remote(std::string kind, std::string key = "",
+                                std::string queue = "default") {
+        new_task fresh(std::move(kind));
+        fresh.queue = std::move(queue);
+        fresh.flow_key = std::move(key);
+        fresh.is_remote = true;
+        return fresh;
+    }
+    // That many, of one kind.
+    task<std::vector<task_id>> submit_remote(std::size_t count, std::string work_kind,
+                                             std::string key = "", std::string queue = "default") {
+        std::vector<new_task> all(count, make_remote(work_kind, key, queue));
+        const std::vector<submit_result> answers = co_await kept->submit(std::move(all), now);
+        std::vector<task_id> ids;
+        for (const submit_result& each : answers) {
+            EXPECT_EQ(each.what, submit_result::verdict::made);
+            ids.push_back(each.id);
+        }
+        co_return ids;
+    }
+    static std::vector<std::string> names(const std::string& list) {
+        std::vector<std::string> all;
+        std::istringstream in(list);
+        for (std::string each; std::getline(in, each, ' ');) {
+            all.push_back(each);
+        }
+        return all;
+    }
+    // Kinds and queues are separated by blanks.
+    task<bool> add_worker(std::string id, std::string kinds, std::string queues = "",
+                          std::chrono::microseconds lease = 30s) {
+        worker_record worker;
+        worker.id = std::move(id);
+        worker.name = worker.id + "'s name";
+        worker.kinds = names(kinds);
+        worker.queues = names(queues);
+        worker.sdk = "test/1";
+        worker.started_at = now;
+        worker.expires_at = now + lease;
+        const bool is_added = co_await kept->add_worker(std::move(worker), now);
+        co_return is_added;
+    }
+    task<worker_claim_answer> poll(std::string worker, std::uint64_t number, std::size_t free) {
+        std::vector<worker_claim> polls(1);
+        polls[0].worker = std::move(worker);
+        polls[0].poll = number;
+        polls[0].free = free;
+        worker_claims claims = co_await kept->claim_for_workers(std::move(polls), now);
+        next_at = claims.next_at;
+        co_return std::move(claims.answers.at(0));
+    }
+    std::optional<timestamp> next_at;  // of the last poll
+    // A heartbeat that lists these runs.
+    task<worker_answer> beat_worker(std::string worker, std::vector<task_record> running,
+                                    std::size_t free = 0) {
+        std::vector<worker_beat> beats(1);
+        beats[0].worker = std::move(worker);
+        beats[0].expires_at = now + 30s;
+        beats[0].free = free;
+        for (const task_record& each : running) {
+            beats[0].running.push_back({each.id, each.run});
+        }
+        std::vector<worker_answer> answers = co_await kept->renew_workers(std::move(beats), now);
+        co_return std::move(answers.at(0));
+    }
+    static std::vector<task_record> no_runs() { return {}; }
+    static std::vector<task_record> only(const task_record& run) { return {run}; }
+    task<settle_answer> report(std::string worker, settlement ended) {
+        std::vector<settlement> all;
+        all.push_back(std::move(ended));
+        const std::vector<settle_answer> answers =
+            co_await kept->settle_for_worker(worker, std::move(all), now);
+        co_return answers.at(0);
+    }
+    task<worker_kind> kind_of(std::string name) {
+        const std::vector<worker_kind> kinds = co_await kept->worker_kinds(now);
+        for (const worker_kind& each : kinds) {
+            if (each.kind == name) {
+                co_return each;
+            }
+        }
+        co_return worker_kind();
+    }
+
     // By reason, in their order.
     task<std::vector<hold::reason>> why(task_id id) {
         const std::vector<hold> holds = co_await kept->why(id, now);

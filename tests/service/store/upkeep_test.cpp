@@ -13,6 +13,13 @@ constexpr auto day = std::chrono::hours(24);
 constexpr retention at_once{0s, 0s, 0s, 0s};
 
 task<std::int64_t> count_rows(bench& at, std::string table) {
+    if (at.kind->inspect == &inspect_postgres) {
+        weir::pg::connection server =
+            co_await weir::pg::connect({.url = weir_test::shared_postgres().url()});
+        const weir::pg::rows rows = co_await server.query(
+            "SELECT count(*) FROM " + schema_of(at.folder.path().string()) + "." + table);
+        co_return rows.one<std::int64_t>();
+    }
     weir::sqlite::database tables =
         co_await weir::sqlite::open(at.folder.path().string() + "/tasks.db");
     const weir::sqlite::rows found = co_await tables.query("SELECT count(*) FROM " + table);

@@ -4,6 +4,8 @@
 
 #include "service/store/memory/memory_nodes.hpp"
 
+#include "service/store/worker_rules.hpp"
+
 #include <algorithm>
 
 namespace weir::service::detail {
@@ -25,6 +27,24 @@ heartbeat_answer memory_nodes::beat(const node_record& node, timestamp now) {
         found->second.expires_at = std::max(known.expires_at, node.expires_at);
     }
     return answer;
+}
+
+bool memory_nodes::add(const worker_record& worker) {
+    const auto [found, is_new] = nodes_.try_emplace(worker.id);
+    if (is_new) {
+        found->second.id = worker.id;
+        found->second.started_at = worker.started_at;
+        found->second.expires_at = worker.expires_at;
+        found->second.is_worker = true;
+    }
+    return is_new;
+}
+
+bool memory_nodes::extend(const std::string& node, timestamp expires_at) {
+    node_record& known = nodes_.at(node);
+    const bool is_later = expires_at >= known.expires_at;
+    known.expires_at = std::max(known.expires_at, expires_at);
+    return is_later;
 }
 
 bool memory_nodes::has_lease(const std::string& node, timestamp now) const {
@@ -59,7 +79,7 @@ void memory_nodes::end_expired(timestamp now) {
 
 std::chrono::microseconds memory_nodes::clock_offset(const node_record& node, timestamp now) const {
     for (const auto& [id, each] : nodes_) {
-        if (each.host == node.host && each.expires_at != timestamp::min() &&
+        if (!each.is_worker && each.host == node.host && each.expires_at != timestamp::min() &&
             each.expires_at - each.clock_offset > now - node.clock_offset) {
             return each.clock_offset;
         }
@@ -72,7 +92,8 @@ void memory_nodes::purge(const std::set<std::string>& busy, std::chrono::seconds
     std::erase_if(nodes_, [&](const auto& each) {
         const bool is_gone =
             each.second.expires_at == timestamp::min() && !busy.contains(each.first);
-        return is_gone && gone_since_.try_emplace(each.first, now).first->second <= now - age;
+        const std::chrono::seconds kept = each.second.is_worker ? session_retention : age;
+        return is_gone && gone_since_.try_emplace(each.first, now).first->second <= now - kept;
     });
     std::erase_if(gone_since_, [&](const auto& each) { return !nodes_.contains(each.first); });
 }

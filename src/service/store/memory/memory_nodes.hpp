@@ -16,12 +16,18 @@ class memory_nodes {
 public:
     // Registers the node or renews its lease. The answer has no cancelled runs.
     heartbeat_answer beat(const node_record& node, timestamp now);
+    // A session of a worker. False: the id is taken.
+    bool add(const worker_record& worker);
+    // False: the lease lasts longer already.
+    bool extend(const std::string& node, timestamp expires_at);
+    bool contains(const std::string& node) const { return nodes_.contains(node); }
+    timestamp expires_at(const std::string& node) const { return nodes_.at(node).expires_at; }
     bool has_lease(const std::string& node, timestamp now) const;
     std::vector<node_record> with_lease() const;
     void retire(const std::string& node);
     // Leases that have passed end for good.
     void end_expired(timestamp now);
-    // Removes nodes that are not busy and were found gone so long ago.
+    // Removes nodes that are not busy and were found gone so long ago; sessions of workers earlier.
     void purge(const std::set<std::string>& busy, std::chrono::seconds age, timestamp now);
 
 private:

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Turns go to the queue whose last turn is the oldest, and within the queue to the flow whose last
 // turn is the oldest, among those with a task whose destination has room. Each start is decided on
-// its own, so that limits are checked one by one.
+// its own, so that limits are checked one by one. Tasks for workers are in lines of their own, and
+// queues and flows take turns for each kind of them: a kind that is served often must not delay
+// another.
 
 #include "service/store/memory/memory_queues.hpp"
 
 #include "service/store/store_texts.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace weir::service::detail {
 
@@ -41,8 +44,50 @@ memory_queues::flow& memory_queues::flow_of(queue& in, const std::string& key) {
     return found->second;
 }
 
-bool memory_queues::has_room_for(const std::string& name) const {
-    return queues_.size() < max_queues_ || queues_.contains(name) || name == default_queue;
+// A new line gets the last turn, as a new flow does.
+memory_queues::pool_line& memory_queues::pool_of(queue& in, flow& key_flow,
+                                                 const std::string& kind) {
+    const auto [found, is_new] = key_flow.pools.try_emplace(kind);
+    if (is_new) {
+        const auto known = in.pool_turns.find(kind);
+        found->second.last_turn = known != in.pool_turns.end() ? known->second : 0;
+        found->second.number = ++lines_made_;
+        pools_.insert(kind);
+    }
+    return found->second;
+}
+
+memory_queues::due_tasks& memory_queues::due_of(queue& in, flow& key_flow,
+                                                const task_record& task) {
+    return task.is_remote ? pool_of(in, key_flow, task.kind).due : key_flow.due;
+}
+
+claim_scope memory_queues::scope_of(const worker_record& worker) const {
+    claim_scope scope{.is_for_workers = true, .queues = worker.queues};
+    for (const std::string& each : worker.kinds) {
+        if (pools_.contains(each)) {
+            scope.pools.push_back(each);
+        }
+    }
+    return scope;
+}
+
+std::pair<std::uint64_t, std::uint64_t> memory_queues::pool_counts(const std::string& kind) const {
+    std::pair<std::uint64_t, std::uint64_t> counts{0, 0};
+    for (const auto& [name, in] : queues_) {
+        for (const auto& [key, key_flow] : in.flows) {
+            const auto found = key_flow.pools.find(kind);
+            if (found != key_flow.pools.end()) {
+                counts.first += found->second.due.size();
+                counts.second += found->second.running;
+            }
+        }
+    }
+    return counts;
+}
+
+bool memory_queues::has_room_for(const std::string& name, std::size_t others) const {
+    return queues_.size() + others < max_queues_ || queues_.contains(name) || name == default_queue;
 }
 
 queue_record& memory_queues::checked_record(const std::string& name) {
@@ -105,9 +150,13 @@ std::vector<key_record> memory_queues::keys(const std::string& name, const key_q
         added.key = key;
         added.settings = key_flow.own;
         added.due = key_flow.due.size();
+        for (const auto& [kind, line] : key_flow.pools) {
+            added.due += line.due.size();
+        }
         added.running = key_flow.running;
         added.pending = added.due + static_cast<std::uint64_t>(
                                         std::ranges::count_if(in->second.later, is_of(key)) +
+                                        std::ranges::count_if(in->second.dependent, is_of(key)) +
                                         std::ranges::count_if(in->second.delayed, is_of(key)));
     }
     return found;
@@ -125,6 +174,11 @@ std::vector<due_queue> memory_queues::oldest_due(moment now) const {
         for (const auto& [key, key_flow] : in.flows) {
             for (const auto& [turn, task] : key_flow.due) {
                 consider(*task, task->record.due_at);
+            }
+            for (const auto& [kind, line] : key_flow.pools) {
+                for (const auto& [turn, task] : line.due) {
+                    consider(*task, task->record.due_at);
+                }
             }
         }
         for (const waiting_tasks* const waiting : {&in.later, &in.delayed}) {
@@ -152,12 +206,20 @@ void memory_queues::insert(memory_task& task, moment now) {
     in.used_at = now.at;
     flow& key_flow = flow_of(in, record.flow_key);
     ++key_flow.tasks;
-    task.is_due = record.state == task_state::pending && is_time(task, now);
+    if (record.is_remote) {
+        pool_line& line = pool_of(in, key_flow, record.kind);
+        ++line.tasks;
+        line.running += record.state == task_state::running ? 1 : 0;
+    }
+    const bool is_waiting = record.state == task_state::pending && record.waits > 0;
+    task.is_due = record.state == task_state::pending && !is_waiting && is_time(task, now);
     if (record.state == task_state::running) {
         ++key_flow.running;
     } else if (task.is_due) {
-        key_flow.due.emplace(turn{record.priority, record.id}, &task);
+        due_of(in, key_flow, record).emplace(turn{record.priority, record.id}, &task);
         ++in.record.due;
+    } else if (is_waiting) {
+        in.dependent.emplace(record.id, &task);
     } else if (record.state == task_state::pending) {
         waiting_with(task, in).emplace(waiting_key(task), &task);
     }
@@ -170,11 +232,18 @@ void memory_queues::remove(memory_task& task) {
     --in.record.counts[index_of(record.state)];
     flow& key_flow = flow_of(in, record.flow_key);
     --key_flow.tasks;
+    if (record.is_remote) {
+        pool_line& line = pool_of(in, key_flow, record.kind);
+        --line.tasks;
+        line.running -= record.state == task_state::running ? 1 : 0;
+    }
     if (record.state == task_state::running) {
         --key_flow.running;
     } else if (record.state == task_state::pending && task.is_due) {
-        key_flow.due.erase(turn{record.priority, record.id});
+        due_of(in, key_flow, record).erase(turn{record.priority, record.id});
         --in.record.due;
+    } else if (record.state == task_state::pending && record.waits > 0) {
+        in.dependent.erase(record.id);
     } else if (record.state == task_state::pending) {
         waiting_with(task, in).erase(waiting_key(task));
     }
@@ -218,44 +287,102 @@ bool memory_queues::may_start(const queue& in, const flow& key_flow) noexcept {
     return !key_flow.own.is_paused && !is_full(in, key_flow);
 }
 
-memory_task* memory_queues::first_of(const flow& key_flow, timestamp now) const {
-    for (const auto& [turn, task] : key_flow.due) {
-        if (destinations_.has_room_for(task->record, now)) {
-            return task;
-        }
-    }
-    return nullptr;
+bool memory_queues::has(const claim_scope& scope, const std::string& queue_name) {
+    return scope.queues.empty() ||
+           std::ranges::find(scope.queues, queue_name) != scope.queues.end();
 }
 
-memory_task* memory_queues::next(timestamp now) {
-    const queue* from = nullptr;
+bool memory_queues::has(const claim_scope& scope, const task_record& task) {
+    return scope.is_for_workers == task.is_remote &&
+           (!task.is_remote || std::ranges::find(scope.pools, task.kind) != scope.pools.end());
+}
+
+memory_task* memory_queues::first_of(const claim_scope& scope, const flow& key_flow,
+                                     timestamp now) const {
+    if (!scope.is_for_workers) {
+        for (const auto& [turn, task] : key_flow.due) {
+            if (destinations_.has_room_for(task->record, now)) {
+                return task;
+            }
+        }
+        return nullptr;
+    }
+    const due_tasks::value_type* first = nullptr;
+    for (const std::string& each : scope.pools) {
+        const auto line = key_flow.pools.find(each);
+        if (line != key_flow.pools.end() && !line->second.due.empty() &&
+            (first == nullptr || line->second.due.begin()->first < first->first)) {
+            first = &*line->second.due.begin();
+        }
+    }
+    return first == nullptr ? nullptr : first->second;
+}
+
+// Of several kinds, the turn that is longest ago counts. All get the next one together.
+memory_queues::turn_order memory_queues::order_of(const claim_scope& scope, const flow& key_flow) {
+    if (!scope.is_for_workers) {
+        return {key_flow.last_turn, key_flow.number};
+    }
+    turn_order order{std::numeric_limits<std::uint64_t>::max(), 0};
+    for (const std::string& each : scope.pools) {
+        const auto line = key_flow.pools.find(each);
+        if (line != key_flow.pools.end() && !line->second.due.empty()) {
+            order = std::min(order, turn_order(line->second.last_turn, line->second.number));
+        }
+    }
+    return order;
+}
+
+std::uint64_t memory_queues::turn_of(const claim_scope& scope, const queue& in) const {
+    if (!scope.is_for_workers) {
+        return in.last_turn;
+    }
+    std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
+    for (const std::string& each : scope.pools) {
+        const auto known = in.pool_turns.find(each);
+        oldest = std::min(oldest, known != in.pool_turns.end() ? known->second : 0);
+    }
+    return oldest;
+}
+
+memory_task* memory_queues::next(const claim_scope& scope, timestamp now) {
+    std::optional<std::uint64_t> oldest;
     memory_task* found = nullptr;
     for (auto& [name, in] : queues_) {
-        if (!may_start(in) || bucket(in).available(now) == 0 ||
-            (from != nullptr && from->last_turn <= in.last_turn)) {
+        if (!has(scope, name) || !may_start(in) || bucket(in).available(now) == 0 ||
+            (oldest.has_value() && *oldest <= turn_of(scope, in))) {
             continue;
         }
         const flow* first = nullptr;
         for (auto& [key, key_flow] : in.flows) {
             if (may_start(in, key_flow) && bucket(in, key_flow).available(now) > 0 &&
-                (first == nullptr || std::pair(key_flow.last_turn, key_flow.number) <
-                                         std::pair(first->last_turn, first->number)) &&
-                first_of(key_flow, now) != nullptr) {
+                (first == nullptr || order_of(scope, key_flow) < order_of(scope, *first)) &&
+                first_of(scope, key_flow, now) != nullptr) {
                 first = &key_flow;
             }
         }
         if (first != nullptr) {
-            from = &in;
-            found = first_of(*first, now);
+            oldest = turn_of(scope, in);
+            found = first_of(scope, *first, now);
         }
     }
     return found;
 }
 
-void memory_queues::started(const task_record& task, timestamp now) {
+void memory_queues::started(const claim_scope& scope, const task_record& task, timestamp now) {
     queue& in = queue_of(task.queue);
     flow& key_flow = flow_of(in, task.flow_key);
-    in.last_turn = key_flow.last_turn = ++turns_;
+    ++turns_;
+    if (!scope.is_for_workers) {
+        in.last_turn = key_flow.last_turn = turns_;
+    }
+    for (const std::string& each : scope.pools) {
+        in.pool_turns[each] = turns_;
+        const auto line = key_flow.pools.find(each);
+        if (line != key_flow.pools.end()) {
+            line->second.last_turn = turns_;
+        }
+    }
     rate_bucket queue_rate = bucket(in);
     queue_rate.take(now, 1);
     in.full_at = queue_rate.full_at();
@@ -265,7 +392,7 @@ void memory_queues::started(const task_record& task, timestamp now) {
     destinations_.started(task, now);
 }
 
-std::optional<timestamp> memory_queues::next_at(moment present) {
+std::optional<timestamp> memory_queues::next_at(const claim_scope& scope, moment present) {
     const timestamp now = present.steady;
     std::optional<timestamp> earliest;
     const auto consider = [&](const queue& in, const flow& key_flow, const task_record& task,
@@ -277,22 +404,34 @@ std::optional<timestamp> memory_queues::next_at(moment present) {
         }
     };
     for (auto& [name, in] : queues_) {
-        if (!may_start(in)) {
+        if (!has(scope, name) || !may_start(in)) {
             continue;
         }
+        const auto consider_due = [&](const flow& key_flow, const due_tasks& due) {
+            for (const auto& [turn, task] : due) {
+                consider(in, key_flow, task->record, now);
+                if (task->record.destination.empty()) {
+                    break;  // what follows cannot be earlier
+                }
+            }
+        };
         for (const auto& [key, key_flow] : in.flows) {
-            if (may_start(in, key_flow)) {
-                for (const auto& [turn, task] : key_flow.due) {
-                    consider(in, key_flow, task->record, now);
-                    if (task->record.destination.empty()) {
-                        break;  // what follows cannot be earlier
-                    }
+            if (!may_start(in, key_flow)) {
+                continue;
+            }
+            if (!scope.is_for_workers) {
+                consider_due(key_flow, key_flow.due);
+            }
+            for (const std::string& each : scope.pools) {
+                const auto line = key_flow.pools.find(each);
+                if (line != key_flow.pools.end()) {
+                    consider_due(key_flow, line->second.due);
                 }
             }
         }
         const auto consider_waiting = [&](const memory_task& task, timestamp until) {
             const flow& key_flow = flow_of(in, task.record.flow_key);
-            if (may_start(in, key_flow)) {
+            if (has(scope, task.record) && may_start(in, key_flow)) {
                 consider(in, key_flow, task.record, std::max(until, now));
             }
         };
@@ -346,6 +485,9 @@ void memory_queues::purge(timestamp unused_since, moment now) {
     const std::int64_t nanoseconds = now.steady.time_since_epoch().count() * 1000;
     destinations_.purge(now.steady);
     for (auto& [name, in] : queues_) {
+        for (auto& [key, key_flow] : in.flows) {
+            std::erase_if(key_flow.pools, [](const auto& each) { return each.second.tasks == 0; });
+        }
         std::erase_if(in.flows, [&](const auto& each) {
             return each.second.tasks == 0 && each.second.full_at <= nanoseconds &&
                    each.second.own == key_settings();

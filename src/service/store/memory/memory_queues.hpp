@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,14 +24,23 @@ struct memory_task {
     // Of a pending task that waits for a delay: its end on the steady clock. Other tasks wait for
     // due_at on the calendar.
     std::optional<timestamp> delayed_until;
-    bool is_due = false;  // pending: whether it is in `due` of its flow, or waits in its queue
+    bool is_due = false;     // pending: whether it is in a line of its flow, or waits in its queue
+    std::uint64_t poll = 0;  // running for a session of a worker: the poll that has claimed it
+};
+
+// What a claim asks for: tasks that the service runs itself, or those of kinds for workers.
+struct claim_scope {
+    bool is_for_workers = false;
+    std::vector<std::string> pools{};   // the kinds, of which there were tasks
+    std::vector<std::string> queues{};  // empty: all
 };
 
 class memory_queues {
 public:
     explicit memory_queues(std::size_t max_queues) noexcept : max_queues_(max_queues) {}
 
-    bool has_room_for(const std::string& name) const;
+    // Besides so many others that do not exist yet.
+    bool has_room_for(const std::string& name, std::size_t others = 0) const;
     // The queue's record, made if it does not exist.
     queue_record& record(const std::string& name) { return queue_of(name).record; }
     // The same for a request of a client. Throws too_many_queues.
@@ -50,15 +60,21 @@ public:
     void insert(memory_task& task, moment now);
     void remove(memory_task& task);
 
+    claim_scope scope_of(const worker_record& worker) const;
+
     // Moves tasks whose time has come to those that are due.
     void wake(moment now);
     // The due task whose turn it is; null if there is none or limits forbid all. Rates are measured
     // on the steady clock.
-    memory_task* next(timestamp now);
+    memory_task* next(const claim_scope& scope, timestamp now);
     // Counts the start of this task, for turns and rates.
-    void started(const task_record& task, timestamp now);
+    void started(const claim_scope& scope, const task_record& task, timestamp now);
     // When next() may return a task although no task or queue changes, on the steady clock.
-    std::optional<timestamp> next_at(moment now);
+    std::optional<timestamp> next_at(const claim_scope& scope, moment now);
+    // The due and the running tasks of a kind for workers.
+    std::pair<std::uint64_t, std::uint64_t> pool_counts(const std::string& kind) const;
+    // Kinds of tasks for workers.
+    const std::set<std::string>& pools() const noexcept { return pools_; }
 
     // Why limits and pauses keep the task from running; empty if they do not.
     std::vector<hold> holds(const task_record& task, moment now);
@@ -82,9 +98,20 @@ private:
     };
     using waiting_tasks = std::map<std::pair<timestamp, task_id>, memory_task*>;
 
+    using due_tasks = std::map<turn, memory_task*>;
+
+    // The tasks of a flow that workers of one kind run.
+    struct pool_line {
+        due_tasks due;
+        std::uint64_t tasks = 0;
+        std::uint64_t running = 0;
+        std::uint64_t last_turn = 0;
+        std::uint64_t number = 0;  // the order of lines that had the same last turn
+    };
     // The tasks of a queue that share a flow key.
     struct flow {
-        std::map<turn, memory_task*> due;
+        due_tasks due;                           // of those that the service runs itself
+        std::map<std::string, pool_line> pools;  // by kind
         std::uint64_t tasks = 0;
         std::uint32_t running = 0;
         std::uint64_t last_turn = 0;
@@ -95,16 +122,28 @@ private:
     struct queue {
         queue_record record;
         std::map<std::string, flow> flows;
-        waiting_tasks later;    // by due_at
-        waiting_tasks delayed;  // by delayed_until
+        waiting_tasks later;                              // by due_at
+        waiting_tasks delayed;                            // by delayed_until
+        std::map<task_id, const memory_task*> dependent;  // those with unmet dependencies
         std::uint64_t last_turn = 0;
+        std::map<std::string, std::uint64_t> pool_turns;  // the last for each kind for workers
         std::int64_t full_at = 0;
         std::uint64_t flows_made = 0;
         timestamp used_at{};
     };
 
-    // The first due task of the flow whose destination has room; null: none.
-    memory_task* first_of(const flow& key_flow, timestamp now) const;
+    // The order of turns, of queues and of flows.
+    using turn_order = std::pair<std::uint64_t, std::uint64_t>;
+
+    // The first due task of the flow that is in the scope and whose destination has room; null:
+    // none.
+    memory_task* first_of(const claim_scope& scope, const flow& key_flow, timestamp now) const;
+    static turn_order order_of(const claim_scope& scope, const flow& key_flow);
+    std::uint64_t turn_of(const claim_scope& scope, const queue& in) const;
+    static bool has(const claim_scope& scope, const std::string& queue_name);
+    static bool has(const claim_scope& scope, const task_record& task);
+    pool_line& pool_of(queue& in, flow& key_flow, const std::string& kind);
+    due_tasks& due_of(queue& in, flow& key_flow, const task_record& task);
     static waiting_tasks& waiting_with(const memory_task& task, queue& in) noexcept {
         return task.delayed_until ? in.delayed : in.later;
     }
@@ -127,6 +166,8 @@ private:
     memory_destinations destinations_;
     const std::size_t max_queues_;
     std::uint64_t turns_ = 0;
+    std::uint64_t lines_made_ = 0;
+    std::set<std::string> pools_;  // kinds of tasks for workers
 };
 
 }  // namespace weir::service::detail

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Each operation is one function on the tables. perform() waits for the latency, applies the fault
-// that a test has chosen, runs the function without suspending, notifies the observer, and answers
-// a turn of the loop later, so that a stop may come before the change, or between the change and
-// its answer.
+// Each operation is one function on the tables.
 
-#include "service/store/memory/memory_nodes.hpp"
-#include "service/store/memory/memory_queues.hpp"
-#include "service/store/memory/memory_schedules.hpp"
-#include "service/store/memory/memory_tasks.hpp"
+#include "service/store/memory/memory_tables.hpp"
+#include "service/store/memory/memory_workflows.hpp"
 #include "service/store/store_texts.hpp"
 
 #include <weir/service/memory_store.hpp>
@@ -26,33 +21,6 @@ namespace {
 constexpr std::size_t purged_per_round = 1000;
 constexpr std::chrono::seconds min_node_retention = std::chrono::hours(24);
 
-void settle_task(detail::memory_tasks& in, detail::memory_queues& queues, detail::memory_task& task,
-                 const settlement& ended, moment now) {
-    if (ended.attempt.has_value()) {
-        in.add_attempt(task, *ended.attempt, ended.error, now.at);
-        task.record.error = ended.error;
-    }
-    queues.destinations().ended(task.record, ended.learnt, now.steady);
-    queues.destinations().disable(task.record, ended, now.at);
-    in.change(task, now, ended.error, [&](task_record& record) {
-        record.failures = ended.failures;
-        record.held_by = ended.held_by;
-        const bool is_cancelled = record.is_cancelling && ended.state == task_state::pending;
-        in.set_state(record, is_cancelled ? task_state::cancelled : ended.state, now.at);
-        if (record.state == task_state::pending) {
-            record.due_at = now.calendar_of(ended.due_at);
-            task.delayed_until = ended.due_at;
-            if (record.destination.empty()) {
-                record.destination = ended.destination;
-            }
-        } else if (record.state == task_state::completed) {
-            record.result = ended.result;
-            record.error.clear();
-            record.held_by.clear();
-        }
-    });
-}
-
 hold make_hold(hold::reason why, std::optional<timestamp> until = {}, std::string detail = {}) {
     hold result;
     result.why = why;
@@ -63,20 +31,10 @@ hold make_hold(hold::reason why, std::optional<timestamp> until = {}, std::strin
 
 }  // namespace
 
-struct memory_store::tables {
-    explicit tables(std::size_t max_queues) : queues(max_queues), tasks(queues) {}
-
-    void purge_nodes(std::chrono::seconds age, timestamp now);
-
-    detail::memory_queues queues;
-    detail::memory_tasks tasks;
-    detail::memory_nodes nodes;
-    detail::memory_schedules schedules{tasks};
-    std::vector<std::string> changed_queues;  // by the current operation
-};
-
 memory_store::memory_store(clock::duration latency, std::size_t max_queues)
-    : tables_(std::make_unique<tables>(max_queues)), latency_(latency) {}
+    : tables_(std::make_unique<tables>(max_queues)),
+      workflows_(std::make_unique<workflow_calls>(*this)),
+      latency_(latency) {}
 memory_store::~memory_store() = default;
 
 void memory_store::on_call(std::function<store_fault(store_call)> decide) {
@@ -85,38 +43,6 @@ void memory_store::on_call(std::function<store_fault(store_call)> decide) {
 
 void memory_store::observe(store_observer* observer) noexcept {
     observer_ = observer;
-}
-
-template <class Change>
-task<std::invoke_result_t<Change&, memory_store::tables&>> memory_store::perform(store_call which,
-                                                                                 Change change) {
-    const store_fault fault = decide_ ? decide_(which) : store_fault::none;
-    co_await sleep(latency_);
-    if (fault == store_fault::fails) {
-        throw store_unavailable("the memory store was told to fail");
-    }
-    if (fault == store_fault::hangs) {
-        co_await sleep_forever();
-    }
-    const auto answer_late = [](store_fault late_fault) -> task<> {
-        if (late_fault == store_fault::fails_after) {
-            throw store_unavailable("the memory store was told to fail, afterwards");
-        }
-        if (late_fault == store_fault::hangs_after) {
-            co_await sleep_forever();
-        }
-        co_await yield();
-    };
-    if constexpr (std::is_void_v<std::invoke_result_t<Change&, tables&>>) {
-        change(*tables_);
-        notify_observer();
-        co_await answer_late(fault);
-    } else {
-        auto answer = change(*tables_);
-        notify_observer();
-        co_await answer_late(fault);
-        co_return answer;
-    }
 }
 
 void memory_store::notify_observer() {
@@ -155,25 +81,18 @@ task<claimed> memory_store::claim(claim_request request) {
         if (!in.nodes.has_lease(node, now.steady)) {
             return result;
         }
+        in.graph.work(in.tasks, now);
         in.queues.wake(now);
         while (result.tasks.size() < limit) {
-            detail::memory_task* const next = in.queues.next(now.steady);
+            detail::memory_task* const next = in.queues.next({}, now.steady);
             if (next == nullptr) {
                 break;
             }
-            in.tasks.change(*next, now, {}, [&](task_record& record) {
-                record.state = task_state::running;
-                ++record.run;
-                record.node = node;
-                record.started_at = now.at;
-                record.progress = 0;
-                record.message.clear();
-                record.held_by.clear();
-            });
-            in.queues.started(next->record, now.steady);
+            in.tasks.start(*next, node, now);
+            in.queues.started({}, next->record, now.steady);
             result.tasks.push_back(next->record);
         }
-        result.next_at = in.queues.next_at(now);
+        result.next_at = in.queues.next_at({}, now);
         return result;
     });
 }
@@ -200,7 +119,7 @@ task<std::vector<bool>> memory_store::settle(std::string_view node, std::vector<
                            detail::memory_task* const found = in.tasks.find_running(node, each.key);
                            written.push_back(found != nullptr);
                            if (found != nullptr) {
-                               settle_task(in.tasks, in.queues, *found, each, now);
+                               in.tasks.settle(*found, each, now);
                            }
                        }
                        return written;
@@ -209,16 +128,12 @@ task<std::vector<bool>> memory_store::settle(std::string_view node, std::vector<
 
 task<> memory_store::note_progress(std::string_view node, std::vector<progress_note> notes,
                                    timestamp now) {
-    return perform(store_call::note_progress, [node = std::string(node), notes = std::move(notes),
-                                               now](tables& in) {
-        for (const progress_note& each : notes) {
-            if (detail::memory_task* const found = in.tasks.find_running(node, each.key)) {
-                found->record.progress = each.progress;
-                found->record.message = each.message;
-                in.tasks.add_event(*found, now, each.message);
-            }
-        }
-    });
+    return perform(store_call::note_progress,
+                   [node = std::string(node), notes = std::move(notes), now](tables& in) {
+                       for (const progress_note& each : notes) {
+                           in.tasks.note_progress(node, each, now);
+                       }
+                   });
 }
 
 task<step_answer> memory_store::keep_step(std::string_view node, run_key key, step_record step) {
@@ -286,8 +201,82 @@ task<rescue_result> memory_store::rescue(moment now, std::uint32_t max_crashes) 
             });
         }
         in.nodes.end_expired(now.steady);
+        in.graph.work(in.tasks, now);
         return result;
     });
+}
+
+// ---- workers
+
+task<bool> memory_store::add_worker(worker_record worker, moment now) {
+    return perform(store_call::add_worker, [worker = std::move(worker), now](tables& in) {
+        return in.workers.add(worker, now);
+    });
+}
+
+task<std::vector<worker_answer>> memory_store::renew_workers(std::vector<worker_beat> beats,
+                                                             moment now) {
+    return perform(store_call::renew_workers, [beats = std::move(beats), now](tables& in) {
+        std::vector<worker_answer> answers;
+        for (const worker_beat& each : beats) {
+            answers.push_back(in.workers.renew(each, now));
+        }
+        return answers;
+    });
+}
+
+task<worker_claims> memory_store::claim_for_workers(std::vector<worker_claim> polls, moment now) {
+    return perform(store_call::claim_for_workers, [polls = std::move(polls), now](tables& in) {
+        in.graph.work(in.tasks, now);
+        return in.workers.claim(polls, now);
+    });
+}
+
+task<std::vector<settle_answer>> memory_store::settle_for_worker(std::string_view worker,
+                                                                 std::vector<settlement> ended,
+                                                                 moment now) {
+    return perform(store_call::settle_for_worker,
+                   [worker = std::string(worker), ended = std::move(ended), now](tables& in) {
+                       std::vector<settle_answer> answers;
+                       for (const settlement& each : ended) {
+                           answers.push_back(in.workers.settle(worker, each, now));
+                       }
+                       return answers;
+                   });
+}
+
+task<std::vector<std::optional<task_record>>> memory_store::runs_of_worker(
+    std::string_view worker, std::vector<run_key> runs) {
+    return perform(store_call::runs_of_worker,
+                   [worker = std::string(worker), runs = std::move(runs)](tables& in) {
+                       return in.workers.runs(worker, runs);
+                   });
+}
+
+task<bool> memory_store::drain_worker(std::string_view worker, moment now) {
+    return perform(store_call::drain_worker, [worker = std::string(worker), now](tables& in) {
+        return in.workers.drain(worker, now.steady);
+    });
+}
+
+task<bool> memory_store::remove_worker(std::string_view worker, moment now) {
+    return perform(store_call::remove_worker, [worker = std::string(worker), now](tables& in) {
+        return in.workers.remove(worker, now);
+    });
+}
+
+task<std::vector<worker_status>> memory_store::workers() {
+    return perform(store_call::workers, [](tables& in) { return in.workers.list(); });
+}
+
+task<std::vector<worker_kind>> memory_store::worker_kinds(moment now) {
+    return perform(store_call::worker_kinds,
+                   [now](tables& in) { return in.workers.kinds(now.steady); });
+}
+
+task<bool> memory_store::forget_worker_kind(std::string_view kind) {
+    return perform(store_call::forget_worker_kind,
+                   [kind = std::string(kind)](tables& in) { return in.workers.forget_kind(kind); });
 }
 
 // ---- requests of clients
@@ -300,6 +289,7 @@ task<std::optional<task_detail>> memory_store::find(task_id id) {
             result->task = found->record;
             result->attempts = found->attempts;
             result->callbacks = in.tasks.follow_ups(id);
+            result->children = in.graph.children(id, 100);
         }
         return result;
     });
@@ -325,7 +315,13 @@ task<std::vector<hold>> memory_store::why(task_id id, moment now) {
                                           : hold::reason::finished));
             return holds;
         }
-        holds = in.queues.holds(record, now);
+        in.graph.add_unmet(record, holds);
+        for (hold& each : in.queues.holds(record, now)) {
+            holds.push_back(std::move(each));
+        }
+        if (record.is_remote) {
+            in.workers.add_holds(record, now.steady, holds);
+        }
         const timestamp due_at =
             found->delayed_until ? now.calendar_of(*found->delayed_until) : record.due_at;
         if (due_at > now.at) {
@@ -363,7 +359,10 @@ task<std::size_t> memory_store::redrive(task_filter filter, moment now) {
         std::size_t count = 0;
         for (const task_record& each : found) {
             const bool is_wanted = count < filter.limit;
-            count += is_wanted && in.tasks.run_again(*in.tasks.find(each.id), now) ? 1 : 0;
+            count +=
+                is_wanted && in.tasks.run_again(*in.tasks.find(each.id), now) == change_result::done
+                    ? 1
+                    : 0;
         }
         return count;
     });
@@ -529,10 +528,15 @@ void memory_store::tables::purge_nodes(std::chrono::seconds age, timestamp now) 
         }
     }
     nodes.purge(busy, age, now);
+    workers.purge();
 }
 
 task<> memory_store::probe(moment) {
     return perform(store_call::probe, [](tables&) {});
+}
+
+workflow_store& memory_store::workflows() noexcept {
+    return *workflows_;
 }
 
 task<> memory_store::close() {

@@ -8,6 +8,7 @@
 #include "service/store/follow_ups.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace weir::service::detail {
 
@@ -37,19 +38,61 @@ bool matches(const task_filter& filter, const task_record& task, timestamp now) 
 
 }  // namespace
 
-submit_result memory_tasks::add(const new_task& task, moment now) {
+std::optional<submit_result> memory_tasks::find_known(const new_task& task) const {
     if (!task.idempotency_key.empty()) {
         const auto known = idempotency_keys_.find(task.idempotency_key);
         if (known != idempotency_keys_.end()) {
             const task_record& first = tasks_.at(known->second).record;
             const bool is_same = first.kind == task.kind && first.queue == task.queue &&
                                  base::same_json(first.payload, task.payload);
-            return {is_same ? submit_result::verdict::duplicate : submit_result::verdict::conflict,
-                    first.id};
+            return submit_result{
+                is_same ? submit_result::verdict::duplicate : submit_result::verdict::conflict,
+                first.id};
         }
     }
     if (const memory_task* const holder = holder_of(task.unique_key)) {
-        return {submit_result::verdict::duplicate, holder->record.id};
+        return submit_result{submit_result::verdict::duplicate, holder->record.id};
+    }
+    return std::nullopt;
+}
+
+std::optional<submit_result> memory_tasks::find_refusal(std::span<const new_task> batch,
+                                                        std::size_t& at) const {
+    std::map<std::string, std::uint64_t> pending;
+    std::set<std::string> new_queues;
+    std::set<std::string> keys;
+    for (at = 0; at < batch.size(); ++at) {
+        const new_task& task = batch[at];
+        const std::optional<submit_result> known = find_known(task);
+        if (known && known->what == submit_result::verdict::conflict) {
+            return known;
+        }
+        const bool is_second =
+            (!task.idempotency_key.empty() && !keys.insert("i" + task.idempotency_key).second) ||
+            (!task.unique_key.empty() && !keys.insert("u" + task.unique_key).second);
+        if (known || is_second) {
+            continue;
+        }
+        if (!new_queues.contains(task.queue) &&
+            !queues_.has_room_for(task.queue, new_queues.size())) {
+            return submit_result{submit_result::verdict::too_many_queues, {}};
+        }
+        const std::optional<queue_record> queue = queues_.find(task.queue);
+        if (!queue) {
+            new_queues.insert(task.queue);
+        } else if (queue->limits.max_pending != 0 &&
+                   queue->count(task_state::pending) + pending[task.queue] >=
+                       queue->limits.max_pending) {
+            return submit_result{submit_result::verdict::queue_full, {}};
+        }
+        ++pending[task.queue];
+    }
+    return std::nullopt;
+}
+
+submit_result memory_tasks::add(const new_task& task, moment now, const placement& in) {
+    if (const std::optional<submit_result> known = find_known(task)) {
+        return *known;
     }
     if (!queues_.has_room_for(task.queue)) {
         return {submit_result::verdict::too_many_queues, {}};
@@ -59,14 +102,22 @@ submit_result memory_tasks::add(const new_task& task, moment now) {
         queue.count(task_state::pending) >= queue.limits.max_pending) {
         return {submit_result::verdict::queue_full, {}};
     }
-    return {submit_result::verdict::made, insert(task, now)};
+    return {submit_result::verdict::made, insert(task, now, in)};
 }
 
-task_id memory_tasks::insert(const new_task& task, moment now) {
+task_id memory_tasks::insert(const new_task& task, moment now, const placement& in) {
     last_id_ = next_id(
         last_id_, std::chrono::floor<std::chrono::milliseconds>(now.at).time_since_epoch().count());
     memory_task& added = tasks_[last_id_];
     static_cast<new_task&>(added.record) = task;
+    if (task.is_remote) {
+        added.record.destination.clear();
+    }
+    added.record.after.clear();
+    added.record.parents = in.parents;
+    added.record.has_parents = !in.parents.empty();
+    added.record.waits = in.waits;
+    added.record.group = in.group;
     added.record.id = last_id_;
     added.record.created_at = now.at;
     added.record.due_at = task.run_at.value_or(now.at);
@@ -82,16 +133,20 @@ task_id memory_tasks::insert(const new_task& task, moment now) {
 }
 
 void memory_tasks::add_follow_ups(const task_record& ended, moment now) {
-    for (new_task& each : follow_ups_of(ended)) {
-        if (!queues_.has_room_for(each.queue)) {
-            each.queue = ended.queue;
-        }
+    for (const new_task& each : follow_ups_of(ended)) {
         std::vector<task_id>& created = follow_ups_[ended.id];
-        created.push_back(insert(each, now));
+        created.push_back(add_follow_up(each, ended.queue, now));
         if (created.size() > kept_follow_ups) {
             created.erase(created.begin());
         }
     }
+}
+
+task_id memory_tasks::add_follow_up(new_task task, const std::string& instead, moment now) {
+    if (!queues_.has_room_for(task.queue)) {
+        task.queue = instead;
+    }
+    return insert(task, now, {});
 }
 
 std::vector<task_id> memory_tasks::follow_ups(task_id ended) const {
@@ -125,6 +180,7 @@ task_page memory_tasks::list(const task_filter& filter, timestamp now) const {
         if (matches(filter, each->second.record, now)) {
             task_record& added = found.emplace_back(each->second.record);
             added.steps.clear();
+            added.parents.clear();
             if (filter.is_brief) {
                 added.payload = "null";
                 added.result.clear();
@@ -172,14 +228,21 @@ change_result memory_tasks::cancel(task_id id, moment now) {
     return change_result::done;
 }
 
-bool memory_tasks::run_again(memory_task& task, moment now) {
-    if (!task.record.unique_key.empty() && is_final(task.record.state)) {
+change_result memory_tasks::run_again(memory_task& task, moment now) {
+    std::uint32_t waits = 0;
+    if (is_final(task.record.state)) {
         if (holder_of(task.record.unique_key) != nullptr) {
-            return false;
+            return change_result::key_taken;
         }
-        unique_keys_[task.record.unique_key] = task.record.id;
+        if (!graph_.restarts(*this, task.record, waits)) {
+            return change_result::no_change;
+        }
+        if (!task.record.unique_key.empty()) {
+            unique_keys_[task.record.unique_key] = task.record.id;
+        }
     }
-    change(task, now, {}, [&task, now](task_record& record) {
+    change(task, now, {}, [&task, now, waits](task_record& record) {
+        record.waits = waits;
         if (record.state != task_state::pending) {
             record.failures = 0;
             record.crashes = 0;
@@ -192,7 +255,7 @@ bool memory_tasks::run_again(memory_task& task, moment now) {
         task.delayed_until.reset();
         record.state = task_state::pending;
     });
-    return true;
+    return change_result::done;
 }
 
 void memory_tasks::add_attempt(memory_task& task, attempt_end end, std::string_view error,
@@ -206,6 +269,52 @@ void memory_tasks::add_attempt(memory_task& task, attempt_end end, std::string_v
     attempt.node = task.record.node;
     if (task.attempts.size() > kept_attempts) {
         task.attempts.erase(task.attempts.begin());
+    }
+}
+
+void memory_tasks::start(memory_task& task, std::string_view node, moment now) {
+    change(task, now, {}, [&](task_record& record) {
+        record.state = task_state::running;
+        ++record.run;
+        record.node = node;
+        record.started_at = now.at;
+        record.progress = 0;
+        record.message.clear();
+        record.held_by.clear();
+    });
+}
+
+void memory_tasks::settle(memory_task& task, const settlement& ended, moment now) {
+    if (ended.attempt.has_value()) {
+        add_attempt(task, *ended.attempt, ended.error, now.at);
+        task.record.error = ended.error;
+    }
+    queues_.destinations().ended(task.record, ended.learnt, now.steady);
+    queues_.destinations().disable(task.record, ended, now.at);
+    change(task, now, ended.error, [&](task_record& record) {
+        record.failures = ended.failures;
+        record.held_by = ended.held_by;
+        const bool is_cancelled = record.is_cancelling && ended.state == task_state::pending;
+        set_state(record, is_cancelled ? task_state::cancelled : ended.state, now.at);
+        if (record.state == task_state::pending) {
+            record.due_at = now.calendar_of(ended.due_at);
+            task.delayed_until = ended.due_at;
+            if (record.destination.empty() && !record.is_remote) {
+                record.destination = ended.destination;
+            }
+        } else if (record.state == task_state::completed) {
+            record.result = ended.result;
+            record.error.clear();
+            record.held_by.clear();
+        }
+    });
+}
+
+void memory_tasks::note_progress(std::string_view node, const progress_note& note, timestamp now) {
+    if (memory_task* const found = find_running(node, note.key)) {
+        found->record.progress = note.progress;
+        found->record.message = note.message;
+        add_event(*found, now, note.message);
     }
 }
 
@@ -245,7 +354,9 @@ std::size_t memory_tasks::purge(const retention& kept, timestamp now, std::size_
         const std::chrono::seconds age = record.state == task_state::completed ? kept.completed
                                          : record.state == task_state::failed  ? kept.failed
                                                                                : kept.cancelled;
-        if (!is_final(record.state) || now - age < record.finished_at.value_or(now)) {
+        const timestamp ended =
+            graph_.kept_since(record).value_or(record.finished_at.value_or(now));
+        if (!is_final(record.state) || now - age < ended) {
             ++each;
             continue;
         }
@@ -253,6 +364,8 @@ std::size_t memory_tasks::purge(const retention& kept, timestamp now, std::size_
         each = remove(each);
         ++removed;
     }
+    graph_.work(*this, now);
+    graph_.purge(kept, now);
     return removed;
 }
 
@@ -264,12 +377,12 @@ change_result memory_tasks::retry(task_id id, moment now) {
     const task_record& record = found->record;
     const bool can_retry =
         record.state == task_state::failed || record.state == task_state::cancelled ||
-        (record.state == task_state::pending &&
+        (record.state == task_state::pending && record.waits == 0 &&
          (found->delayed_until ? *found->delayed_until > now.steady : record.due_at > now.at));
     if (!can_retry) {
         return change_result::no_change;
     }
-    return run_again(*found, now) ? change_result::done : change_result::key_taken;
+    return run_again(*found, now);
 }
 
 change_result memory_tasks::remove_ended(task_id id, timestamp now) {
@@ -282,6 +395,7 @@ change_result memory_tasks::remove_ended(task_id id, timestamp now) {
     }
     queues_.mark_used(found->second.record.queue, now);
     remove(found);
+    graph_.work(*this, now);
     return change_result::done;
 }
 
@@ -297,7 +411,8 @@ change_result memory_tasks::edit(task_id id, const task_edit& edit, moment now) 
         record.priority = edit.priority.value_or(record.priority);
         if (edit.payload.has_value()) {
             record.payload = *edit.payload;
-            record.destination = edit.destination;
+            graph_.keep_payload(record.id);
+            record.destination = record.is_remote ? std::string() : edit.destination;
         }
         if (edit.run_at.has_value()) {
             record.run_at = edit.run_at;
@@ -350,6 +465,7 @@ std::size_t memory_tasks::remove_all(const std::string& queue) {
 
 memory_tasks::tasks_by_id::iterator memory_tasks::remove(tasks_by_id::iterator task) {
     queues_.remove(task->second);
+    graph_.removed(task->second.record);
     idempotency_keys_.erase(task->second.record.idempotency_key);
     follow_ups_.erase(task->first);
     const auto held = unique_keys_.find(task->second.record.unique_key);

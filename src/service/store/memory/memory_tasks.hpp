@@ -2,11 +2,14 @@
 // The tasks of a memory_store, and the events that their changes make.
 #pragma once
 
+#include "service/store/memory/memory_graph.hpp"
 #include "service/store/memory/memory_queues.hpp"
 
 #include <weir/service/store.hpp>
 
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,11 +19,27 @@ namespace weir::service::detail {
 
 class memory_tasks {
 public:
-    explicit memory_tasks(memory_queues& queues) noexcept : queues_(queues) {}
+    memory_tasks(memory_queues& queues, memory_graph& graph) noexcept
+        : queues_(queues), graph_(graph) {}
     memory_tasks(const memory_tasks&) = delete;
     memory_tasks& operator=(const memory_tasks&) = delete;
 
-    submit_result add(const new_task& task, moment now);
+    // With its dependencies and group, which have been looked up.
+    struct placement {
+        std::vector<dependency_record> parents{};
+        std::uint32_t waits = 0;
+        group_id group{};
+    };
+    submit_result add(const new_task& task, moment now) { return add(task, now, {}); }
+    submit_result add(const new_task& task, moment now, const placement& in);
+    // The first of these tasks that add() would refuse, with its result; empty: none.
+    std::optional<submit_result> find_refusal(std::span<const new_task> batch,
+                                              std::size_t& at) const;
+    // Without a look at keys and limits. If max_queues forbids its queue, `instead` gets it.
+    task_id add_follow_up(new_task task, const std::string& instead, moment now);
+    bool has_key(const std::string& idempotency_key) const {
+        return idempotency_keys_.contains(idempotency_key);
+    }
     // The tasks that the ends of this task have created, which may have been removed since.
     std::vector<task_id> follow_ups(task_id ended) const;
 
@@ -43,12 +62,19 @@ public:
         add_event(task, now.at, message);
         if (!had_ended && is_final(task.record.state)) {
             add_follow_ups(task.record, now);
+            graph_.ended(task.record);
+            graph_.work(*this, now);
         }
     }
     static void set_state(task_record& task, task_state state, timestamp now) noexcept;
-    // The task runs again at once, with all its attempts unless it is pending. False: another task
-    // holds its unique key.
-    bool run_again(memory_task& task, moment now);
+    // The task runs again at once, with all its attempts unless it is pending. key_taken: another
+    // task holds its unique key; no_change: a task before it, or its group, does not let it run.
+    change_result run_again(memory_task& task, moment now);
+    // Marks a pending task as running.
+    void start(memory_task& task, std::string_view node, moment now);
+    // Ends the run of a running task.
+    void settle(memory_task& task, const settlement& ended, moment now);
+    void note_progress(std::string_view node, const progress_note& note, timestamp now);
     // See the store.
     step_answer keep_step(std::string_view node, const run_key& key, const step_record& step);
     // Adds the end of the current run to the history.
@@ -69,12 +95,15 @@ public:
 
 private:
     using tasks_by_id = std::map<task_id, memory_task>;
+    // Of a task with an idempotency key or unique key that is in use; empty: of another.
+    std::optional<submit_result> find_known(const new_task& task) const;
     tasks_by_id::iterator remove(tasks_by_id::iterator task);
     // Without a look at the limits of its queue.
-    task_id insert(const new_task& task, moment now);
+    task_id insert(const new_task& task, moment now, const placement& in);
     void add_follow_ups(const task_record& ended, moment now);
 
     memory_queues& queues_;
+    memory_graph& graph_;
     tasks_by_id tasks_;
     // Null: none.
     const memory_task* holder_of(const std::string& unique_key) const;

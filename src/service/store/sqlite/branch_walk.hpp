@@ -3,9 +3,9 @@
 // that have room, and branch_walk goes over the ready branches of one flow.
 #pragma once
 
+#include "service/store/sql_session.hpp"
 #include "service/store/sqlite/rows/ledger.hpp"
-
-#include <weir/db/sqlite/session.hpp>
+#include "service/store/sqlite/start.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,10 @@
 
 namespace weir::service::detail {
 
-// At most so many tasks, flows or branches move in one claim; the next claim continues.
-inline constexpr std::size_t move_limit = 1000;
-
 // Counts the branches that one claim moves.
 class branch_parking {
 public:
-    branch_parking(sqlite::session& session, ledger& books, timestamp now) noexcept
+    branch_parking(sql_session& session, ledger& books, timestamp now) noexcept
         : session_(session), books_(books), now_(now) {}
 
     // Wakes parked branches of destinations that have room, for each as many as its room, up to
@@ -41,7 +38,7 @@ private:
     std::size_t wake_branches(const destination_row& to, std::size_t wanted);
     bool is_claimable(const branch_row& row);
 
-    sqlite::session& session_;
+    sql_session& session_;
     ledger& books_;
     timestamp now_;
     std::size_t moved_ = 0;
@@ -52,7 +49,7 @@ private:
 // no room. The tasks that are in no branch take part.
 class branch_walk {
 public:
-    branch_walk(sqlite::session& session, ledger& books, branch_parking& parking, flow_row& flow,
+    branch_walk(sql_session& session, ledger& books, branch_parking& parking, flow_row& flow,
                 timestamp now) noexcept
         : session_(&session), books_(&books), parking_(&parking), flow_(&flow), now_(now) {}
 
@@ -74,7 +71,7 @@ private:
     void load();
     void read_first(stop& of);
 
-    sqlite::session* session_;
+    sql_session* session_;
     ledger* books_;
     branch_parking* parking_;
     flow_row* flow_;

@@ -16,7 +16,7 @@
 namespace weir::service::detail {
 
 struct task_changes::task_position {
-    static std::optional<task_position> read(sqlite::session& session, std::int64_t id, moment now);
+    static std::optional<task_position> read(sql_session& session, std::int64_t id, moment now);
     // Whether its state is the filter's; other members of the filter do not count.
     bool fits(const task_filter& filter, timestamp now) const;
     task_view view(timestamp now) const;
@@ -27,20 +27,23 @@ struct task_changes::task_position {
     standing counted;
     bool is_cancelling = false;
     bool is_waiting = false;  // for its time, which has not come
-    bool has_callbacks = false;
     std::int64_t priority = 0;
     std::string unique_key;
     line_position position;
     std::uint32_t failures = 0;
     timestamp due_at{};
+    std::uint32_t waits = 0;
+    end_facts facts;
 };
 
-std::optional<task_changes::task_position> task_changes::task_position::read(
-    sqlite::session& session, std::int64_t id, moment now) {
-    const sqlite::rows found = session.query(
+std::optional<task_changes::task_position> task_changes::task_position::read(sql_session& session,
+                                                                             std::int64_t id,
+                                                                             moment now) {
+    static const std::string sql =
         "SELECT queue, flow, state, line, is_cancelling, rank, priority, branch, "
-        "coalesce(unique_key, ''), failures, due_at, callbacks IS NOT NULL FROM tasks WHERE id = ?",
-        id);
+        "coalesce(unique_key, ''), failures, due_at, coalesce(waits, 0), " +
+        std::string(end_columns) + " FROM tasks WHERE id = ?";
+    const sqlite::rows found = session.query(sql, id);
     if (found.empty()) {
         return std::nullopt;
     }
@@ -52,8 +55,7 @@ std::optional<task_changes::task_position> task_changes::task_position::read(
     position.counted.state = state;
     position.branch = row.get<std::optional<std::int64_t>>(7);
     const auto line = row.get<std::int64_t>(3);
-    position.counted.is_due = state == task_state::pending && line != later_line(position.queue) &&
-                              line != backoff_line(position.queue);
+    position.counted.is_due = state == task_state::pending && is_due_line(line);
     position.is_cancelling = row.get<bool>(4);
     const timestamp until = time_of(row.get<std::int64_t>(5));
     position.is_waiting = (line == later_line(position.queue) && until > now.at) ||
@@ -63,7 +65,8 @@ std::optional<task_changes::task_position> task_changes::task_position::read(
     position.position = {line, row.get<std::int64_t>(5)};
     position.failures = row.get<std::uint32_t>(9);
     position.due_at = time_of(row.get<std::int64_t>(10));
-    position.has_callbacks = row.get<bool>(11);
+    position.waits = row.get<std::uint32_t>(11);
+    position.facts = read_end_facts(row, 12);
     return position;
 }
 
@@ -80,6 +83,7 @@ task_view task_changes::task_position::view(timestamp now) const {
     task.is_cancelling = is_cancelling;
     task.failures = failures;
     task.due_at = due_at;
+    task.waits = waits;
     return view_of(task, now);
 }
 
@@ -89,7 +93,7 @@ change_result task_changes::cancel(task_id id) {
         return change_result::not_found;
     }
     const change_result result = cancel(id.number(), *found);
-    books_.close();
+    close();
     return result;
 }
 
@@ -99,14 +103,14 @@ change_result task_changes::retry(task_id id) {
         return change_result::not_found;
     }
     const change_result result = retry(id.number(), *found);
-    books_.close();
+    close();
     return result;
 }
 
 std::vector<change_result> task_changes::change_all(const bulk_change& change) {
     std::vector<change_result> results;
     results.reserve(change.ids.size());
-    task_remover remover(session_, now_);
+    task_remover remover(session_, books_, ends_);
     for (const task_id each : change.ids) {
         const std::int64_t id = each.number();
         const std::optional<task_position> found = task_position::read(session_, id, now_);
@@ -125,8 +129,7 @@ std::vector<change_result> task_changes::change_all(const bulk_change& change) {
             results.push_back(remover.remove_ended(id));
         }
     }
-    remover.close();
-    books_.close();
+    close();
     return results;
 }
 
@@ -146,9 +149,7 @@ change_result task_changes::cancel(std::int64_t id, const task_position& positio
     books_.moves(books_.place(position.queue, position.flow, position.branch), position.counted,
                  {task_state::cancelled, false});
     events_.add(session_, id);
-    if (position.has_callbacks) {
-        ends_.add(id);
-    }
+    ends_.add(id, task_state::cancelled, position.facts);
     return change_result::done;
 }
 
@@ -170,8 +171,8 @@ change_result task_changes::retry(std::int64_t id, const task_position& position
         }
         case task_state::failed:
         case task_state::cancelled:
-            if (!restart(id, position)) {
-                return change_result::key_taken;
+            if (const change_result result = restart(id, position); result != change_result::done) {
+                return result;
             }
             break;
     }
@@ -193,14 +194,18 @@ change_result task_changes::edit(task_id task, const task_edit& edit) {
     }
     const task_place before = books_.place(found->queue, found->flow, found->branch);
     books_.leaves(before, found->counted);
-    const task_place place =
-        edit.payload.has_value() ? with_destination(id, before, edit.destination) : before;
+    const bool is_remote = before.branch != nullptr && before.branch->pool.has_value();
+    const task_place place = edit.payload.has_value() && !is_remote
+                                 ? with_destination(id, before, edit.destination)
+                                 : before;
     const std::int64_t priority = edit.priority.value_or(found->priority);
     bool is_due = found->counted.is_due;
     line_position position = found->position;
     if (edit.run_at.has_value()) {
-        is_due = *edit.run_at <= now_.at;
-        position = later_position(place, priority, *edit.run_at, now_);
+        if (found->waits == 0) {
+            is_due = *edit.run_at <= now_.at;
+            position = later_position(place, priority, *edit.run_at, now_);
+        }
         session_.execute("UPDATE tasks SET run_at = ?, due_at = ?, held_by = NULL WHERE id = ?",
                          number_of(*edit.run_at), number_of(std::max(*edit.run_at, now_.at)), id);
     } else if (is_due) {
@@ -210,7 +215,8 @@ change_result task_changes::edit(task_id task, const task_edit& edit) {
                      position.line, position.rank, priority,
                      place.branch != nullptr ? std::optional(place.branch->id) : std::nullopt, id);
     if (edit.payload.has_value()) {
-        write_payload(id, *edit.payload);
+        write_payload(session_, id, *edit.payload);
+        session_.execute("UPDATE tasks SET payload_from = NULL WHERE id = ?", id);
     }
     books_.enters(place, {task_state::pending, is_due});
     books_.close();
@@ -227,14 +233,9 @@ task_place task_changes::with_destination(std::int64_t id, const task_place& pla
     return {place.queue, place.flow, &books_.branch(place.flow, books_.destination(kind, name))};
 }
 
-void task_changes::write_payload(std::int64_t id, std::string_view payload) {
-    const bool is_inline = payload.size() <= max_inline_payload;
-    session_.execute("UPDATE tasks SET payload = ? WHERE id = ?",
-                     is_inline ? std::optional(payload) : std::nullopt, id);
-    session_.execute("DELETE FROM payloads WHERE task = ?", id);
-    if (!is_inline) {
-        session_.execute("INSERT INTO payloads(task, payload) VALUES (?, ?)", id, payload);
-    }
+void task_changes::close() {
+    ends_.close();
+    books_.close();
 }
 
 std::size_t task_changes::restart_failed(std::span<const std::int64_t> ids) {
@@ -242,34 +243,40 @@ std::size_t task_changes::restart_failed(std::span<const std::int64_t> ids) {
     for (const std::int64_t id : ids) {
         const std::optional<task_position> found = task_position::read(session_, id, now_);
         if (found.has_value() && found->counted.state == task_state::failed) {
-            if (restart(id, *found)) {
+            if (restart(id, *found) == change_result::done) {
                 restarted.push_back(id);
             }
         }
     }
-    books_.close();
+    close();
     for (const std::int64_t id : restarted) {
         events_.add(session_, id);
     }
     return restarted.size();
 }
 
-bool task_changes::restart(std::int64_t id, const task_position& position) {
+change_result task_changes::restart(std::int64_t id, const task_position& position) {
+    if (!position.unique_key.empty() && holder_of(session_, position.unique_key) != 0) {
+        return change_result::key_taken;
+    }
+    std::uint32_t waits = 0;
+    if (!ends_.restarts(id, position.counted.state, waits)) {
+        return change_result::no_change;
+    }
     if (!position.unique_key.empty()) {
-        if (holder_of(session_, position.unique_key) != 0) {
-            return false;
-        }
         hold_key(session_, position.unique_key, id);
     }
     const task_place place = books_.place(position.queue, position.flow, position.branch);
+    const line_position next = waits > 0 ? waiting_position(place, id)
+                                         : line_position{due_line(place), -position.priority};
     session_.execute(
         "UPDATE tasks SET state = 0, line = ?, rank = ?, is_cancelling = 0, due_at = ?, "
         "finished_at = "
-        "NULL, failures = 0, crashes = 0, progress = NULL, message = NULL, held_by = NULL WHERE "
-        "id = ?",
-        due_line(place), -position.priority, number_of(now_.at), id);
-    books_.moves(place, position.counted, {task_state::pending, true});
-    return true;
+        "NULL, failures = 0, crashes = 0, progress = NULL, message = NULL, held_by = NULL, waits = "
+        "iif(waits IS NULL, NULL, CAST(? AS BIGINT)) WHERE id = ?",
+        next.line, next.rank, number_of(now_.at), waits, id);
+    books_.moves(place, position.counted, {task_state::pending, waits == 0});
+    return change_result::done;
 }
 
 }  // namespace weir::service::detail

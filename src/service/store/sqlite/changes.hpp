@@ -2,11 +2,11 @@
 // task_changes: clients cancel, retry, remove and edit tasks, within one transaction.
 #pragma once
 
+#include "service/store/sql_session.hpp"
 #include "service/store/sqlite/rows/event_list.hpp"
 #include "service/store/sqlite/rows/ledger.hpp"
 #include "service/store/sqlite/task_ends.hpp"
 
-#include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace weir::service::detail {
 
 class task_changes {
 public:
-    task_changes(sqlite::session& session, moment now, event_list& events, id_source& ids,
+    task_changes(sql_session& session, moment now, event_list& events, id_source& ids,
                  std::size_t max_queues)
         : session_(session),
           now_(now),
@@ -41,13 +41,15 @@ private:
     // Changes of a task at its position, without the counts in the tables.
     change_result cancel(std::int64_t id, const task_position& position);
     change_result retry(std::int64_t id, const task_position& position);
-    // False: another task holds its unique key.
-    bool restart(std::int64_t id, const task_position& position);
+    // key_taken: another task holds its unique key; no_change: a task before it, or its group, does
+    // not let it run.
+    change_result restart(std::int64_t id, const task_position& position);
     // Where the task is counted with this destination.
     task_place with_destination(std::int64_t id, const task_place& place, std::string_view name);
-    void write_payload(std::int64_t id, std::string_view payload);
+    // Writes what the changes cause, and the counts.
+    void close();
 
-    sqlite::session& session_;
+    sql_session& session_;
     moment now_;
     event_list& events_;
     ledger books_;

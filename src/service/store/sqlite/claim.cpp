@@ -12,7 +12,6 @@
 #include "service/store/sqlite/claim.hpp"
 
 #include "service/store/sqlite/rows/task_rows.hpp"
-#include "service/store/sqlite/steps.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -36,9 +35,8 @@ claimed claim_operation::run() {
         move_limit);
     read_queues();
     for (queue_row* const each : queues_) {
-        if (each->queue_record::count(task_state::pending) > each->due) {
-            move_due(*each, later_line(each->id), request_.now.at);
-            move_due(*each, backoff_line(each->id), request_.now.steady);
+        if (starter_.move_due(*each)) {
+            books_.close();  // find_flows() searches the tables
         }
     }
     bool has_progress = true;
@@ -55,8 +53,9 @@ claimed claim_operation::run() {
         books_.close();
         has_progress = parking_.has_passed_over() || has_progress;
     }
-    has_more_to_move_ = has_more_to_move_ || parking_.is_exhausted();
+    has_more_to_move_ = has_more_to_move_ || starter_.has_more_to_move() || parking_.is_exhausted();
     result_.next_at = next_at();
+    std::erase_if(result_.tasks, [](const task_record& each) { return !each.id; });
     for (const task_record& each : result_.tasks) {
         events_.add(each);
     }
@@ -73,24 +72,6 @@ void claim_operation::read_queues() {
     last_turn_ = session_.query("SELECT max(turn) FROM queues")
                      .one<std::optional<std::int64_t>>()
                      .value_or(0);
-}
-
-void claim_operation::move_due(queue_row& queue, std::int64_t line, timestamp now) {
-    const sqlite::rows due = session_.query(
-        "SELECT id, flow, priority, branch FROM tasks WHERE line = ? AND rank <= ? ORDER BY rank "
-        "LIMIT ?",
-        line, number_of(now), move_limit);
-    for (const sqlite::row each : due) {
-        const task_place place = books_.place(queue.id, each.get<std::int64_t>(1),
-                                              each.get<std::optional<std::int64_t>>(3));
-        session_.execute("UPDATE tasks SET line = ?, rank = ? WHERE id = ?", due_line(place),
-                         -each.get<std::int64_t>(2), each.get<std::int64_t>(0));
-        books_.moves(place, {task_state::pending, false}, {task_state::pending, true});
-    }
-    has_more_to_move_ = has_more_to_move_ || due.size() == move_limit;
-    if (!due.empty()) {
-        books_.close();  // find_flows() searches the tables
-    }
 }
 
 void claim_operation::find_candidates() {
@@ -150,14 +131,9 @@ void claim_operation::find_flows(queue_turns& queue) {
 
 // False if it cannot have a turn.
 bool claim_operation::add_flow(queue_turns& queue, flow_row& flow) {
-    const queue_limits& limits = queue.row->limits;
     flow_turns added;
     added.row = &flow;
-    added.room = flow.own.is_paused ? 0 : flow.bucket(limits).available(request_.now.steady);
-    if (const std::uint32_t max_running = flow.own.max_running_in(limits); max_running > 0) {
-        added.room =
-            std::min(added.room, unused(max_running, static_cast<std::uint64_t>(flow.running)));
-    }
+    added.room = flow.room(queue.row->limits, request_.now.steady);
     if (flow.ready_branches == 0) {
         added.room = std::min(added.room, static_cast<std::uint64_t>(flow.due));
     } else if (added.room > 0) {
@@ -172,11 +148,11 @@ bool claim_operation::add_flow(queue_turns& queue, flow_row& flow) {
 }
 
 void claim_operation::free_slowed(const queue_row& queue) {
-    const sqlite::changed freed = session_.execute(
+    const std::int64_t freed = session_.count(
         "UPDATE flows SET place = 1 WHERE id IN (SELECT id FROM flows WHERE place = 3 AND queue = "
         "? AND free_at <= ? ORDER BY free_at LIMIT ?)",
         queue.id, number_of(request_.now.steady), move_limit);
-    has_more_to_move_ = has_more_to_move_ || freed.rows == static_cast<std::int64_t>(move_limit);
+    has_more_to_move_ = has_more_to_move_ || freed == static_cast<std::int64_t>(move_limit);
 }
 
 void claim_operation::give_turns() {
@@ -231,7 +207,10 @@ bool claim_operation::give_turn(queue_turns& queue, flow_turns& flow) {
         return true;
     }
     result_.tasks.resize(given_);
-    start((*first)[0], turn, {*queue.row, *flow.row, from->branch});
+    if (!start((*first)[0], turn, {*queue.row, *flow.row, from->branch})) {
+        flow.walk->correct(*from);
+        return true;
+    }
     if (from->branch != nullptr) {
         result_.tasks[turn].destination = from->destination->name;
         from->branch->turn = last_turn_;
@@ -261,24 +240,9 @@ void claim_operation::fetch(queue_turns& queue, flow_turns& flow) {
     }
 }
 
-void claim_operation::start(const sqlite::row& row, std::size_t turn, const task_place& place) {
-    task_record& task = result_.tasks[turn];
-    task = read_task(row);
-    read_steps(session_, task);
-    task.state = task_state::running;
-    ++task.run;
-    task.queue = place.queue.name;
-    task.flow_key = place.flow.key;
-    task.node = request_.node;
-    task.started_at = request_.now.at;
-    task.progress = 0;
-    task.message.clear();
-    task.held_by.clear();
-    session_.execute(
-        "UPDATE tasks SET state = 1, line = ?, rank = 0, run = ?, node = ?, started_at = ?, "
-        "progress = NULL, message = NULL, held_by = NULL WHERE id = ?",
-        running_line(node_), task.run, node_, number_of(request_.now.at), task.id.number());
-    books_.moves(place, {task_state::pending, true}, {task_state::running, false});
+bool claim_operation::start(const sqlite::row& row, std::size_t turn, const task_place& place) {
+    result_.tasks[turn] = starter_.start(row, place, {request_.node, node_});
+    return static_cast<bool>(result_.tasks[turn].id);
 }
 
 std::optional<timestamp> claim_operation::next_at() {
@@ -292,18 +256,16 @@ std::optional<timestamp> claim_operation::next_at() {
             earliest = next;
         }
     }
-    const auto freed = session_.query("SELECT min(free_at) FROM destinations WHERE place = 3")
-                           .one<std::optional<std::int64_t>>();
+    const auto freed =
+        session_
+            .query("SELECT min(free_at) FROM destinations WHERE place = 3 AND free_at < ?",
+                   pool_pause)
+            .one<std::optional<std::int64_t>>();
     if (freed.has_value()) {
         earliest = std::min(earliest.value_or(timestamp::max()),
                             std::max(time_of(*freed), request_.now.steady));
     }
     return earliest;
-}
-
-std::optional<std::int64_t> claim_operation::first_rank(std::int64_t line) {
-    return session_.query("SELECT min(rank) FROM tasks WHERE line = ?", line)
-        .one<std::optional<std::int64_t>>();
 }
 
 // The earliest time at which the queue's rate allows a task and the queue has one: a task becomes
@@ -318,11 +280,8 @@ std::optional<timestamp> claim_operation::next_at(queue_row& queue) {
             first = other;
         }
     };
-    if (queue.count(task_state::pending) > queue.due) {
-        if (const std::optional<std::int64_t> run_at = first_rank(later_line(queue.id))) {
-            take_earlier(number_of(request_.now.steady_of(time_of(*run_at))));
-        }
-        take_earlier(first_rank(backoff_line(queue.id)));
+    if (const std::optional<timestamp> due_at = starter_.next_due(queue)) {
+        take_earlier(number_of(*due_at));
     }
     if (queue.due > 0) {
         if (queue.limits.key_rate > 0 || queue.keys_set > 0) {

@@ -2,11 +2,12 @@
 // claim_operation: one claim of a node, within one transaction.
 #pragma once
 
+#include "service/store/sql_session.hpp"
 #include "service/store/sqlite/branch_walk.hpp"
 #include "service/store/sqlite/rows/event_list.hpp"
 #include "service/store/sqlite/rows/ledger.hpp"
+#include "service/store/sqlite/start.hpp"
 
-#include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>
 
 #include <cstddef>
@@ -19,13 +20,14 @@ namespace weir::service::detail {
 class claim_operation {
 public:
     // The request is referred to; node is the number of its node.
-    claim_operation(sqlite::session& session, const claim_request& request, std::int64_t node,
+    claim_operation(sql_session& session, const claim_request& request, std::int64_t node,
                     event_list& events)
         : session_(session),
           request_(request),
           node_(node),
           events_(events),
           books_(session, request.now),
+          starter_(session, books_, request.now),
           parking_(session, books_, request.now.steady) {}
     claimed run();
 
@@ -45,7 +47,6 @@ private:
     };
 
     void read_queues();
-    void move_due(queue_row& queue, std::int64_t line, timestamp now);
     void find_candidates();
     void find_flows(queue_turns& queue);
     bool add_flow(queue_turns& queue, flow_row& flow);
@@ -54,16 +55,17 @@ private:
     bool give_turn(queue_turns& queue);
     bool give_turn(queue_turns& queue, flow_turns& flow);
     void fetch(queue_turns& queue, flow_turns& flow);
-    void start(const sqlite::row& row, std::size_t turn, const task_place& place);
+    // False: it must not run.
+    bool start(const sqlite::row& row, std::size_t turn, const task_place& place);
     std::optional<timestamp> next_at();
     std::optional<timestamp> next_at(queue_row& queue);
-    std::optional<std::int64_t> first_rank(std::int64_t line);
 
-    sqlite::session& session_;
+    sql_session& session_;
     const claim_request& request_;
     std::int64_t node_;
     event_list& events_;
     ledger books_;
+    task_starter starter_;
     branch_parking parking_;
     std::vector<queue_row*> queues_;
     std::vector<queue_turns> candidates_;

@@ -21,7 +21,7 @@ constexpr std::uint64_t max_counted = 20'000;  // tasks that wait for their time
 
 // By flow. Empty: too many.
 std::optional<std::unordered_map<std::int64_t, std::uint64_t>> count_waiting(
-    sqlite::session& session, const queue_row& queue) {
+    sql_session& session, const queue_row& queue) {
     if (queue.queue_record::count(task_state::pending) - queue.due > max_counted) {
         return std::nullopt;
     }
@@ -37,7 +37,7 @@ std::optional<std::unordered_map<std::int64_t, std::uint64_t>> count_waiting(
 
 }  // namespace
 
-std::vector<key_record> list_keys(sqlite::session& session, std::string_view queue,
+std::vector<key_record> list_keys(sql_session& session, std::string_view queue,
                                   const key_query& query) {
     static const std::string find_queue =
         "SELECT " + std::string(queue_columns) + " FROM queues WHERE name = ?";
@@ -75,7 +75,7 @@ std::vector<key_record> list_keys(sqlite::session& session, std::string_view que
     return keys;
 }
 
-key_settings change_key(sqlite::session& session, std::string_view queue, std::string_view key,
+key_settings change_key(sql_session& session, std::string_view queue, std::string_view key,
                         const key_change& change, moment now, std::size_t max_queues) {
     ledger books(session, now);
     queue_row* const in = books.queue(queue, max_queues);
@@ -98,6 +98,9 @@ key_settings change_key(sqlite::session& session, std::string_view queue, std::s
                     (has_settings ? 1 : 0) - (had_settings ? 1 : 0), in->id);
     in->is_changed = true;  // it was used now
     flow.is_changed = true;
+    if (flow.held_branches > 0) {
+        books.offer_held(flow);
+    }
     books.close();
     return flow.own;
 }

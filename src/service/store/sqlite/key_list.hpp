@@ -2,7 +2,8 @@
 // The flow keys of a queue: their settings, and lists of them.
 #pragma once
 
-#include <weir/db/sqlite/session.hpp>
+#include "service/store/sql_session.hpp"
+
 #include <weir/service/store.hpp>
 
 #include <cstddef>
@@ -11,10 +12,10 @@
 
 namespace weir::service::detail {
 
-std::vector<key_record> list_keys(sqlite::session& session, std::string_view queue,
+std::vector<key_record> list_keys(sql_session& session, std::string_view queue,
                                   const key_query& query);
 // Returns the new settings. Throws too_many_queues and too_many_keys.
-key_settings change_key(sqlite::session& session, std::string_view queue, std::string_view key,
+key_settings change_key(sql_session& session, std::string_view queue, std::string_view key,
                         const key_change& change, moment now, std::size_t max_queues);
 
 }  // namespace weir::service::detail

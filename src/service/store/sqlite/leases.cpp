@@ -13,7 +13,7 @@
 
 namespace weir::service::detail {
 
-std::optional<std::int64_t> node_number(sqlite::session& session, std::string_view node,
+std::optional<std::int64_t> node_number(sql_session& session, std::string_view node,
                                         std::optional<timestamp> alive_at) {
     const sqlite::rows found =
         session.query("SELECT number, expires_at, is_gone FROM nodes WHERE id = ?", node);
@@ -28,6 +28,9 @@ std::optional<std::int64_t> node_number(sqlite::session& session, std::string_vi
     return row.get<std::int64_t>(0);
 }
 
+namespace {
+
+// Rows of id and run.
 std::vector<run_key> read_runs(const sqlite::rows& found) {
     std::vector<run_key> runs;
     for (const sqlite::row each : found) {
@@ -36,11 +39,13 @@ std::vector<run_key> read_runs(const sqlite::rows& found) {
     return runs;
 }
 
-namespace {
-
-// That of another node of this host, if one has a lease on its own clock; the node's otherwise.
-std::chrono::microseconds clock_offset(sqlite::session& session, const node_record& node,
+// That of the server's clock, if there is one; that of another node of this host, if one has a
+// lease on its own clock; the node's otherwise.
+std::chrono::microseconds clock_offset(sql_session& session, const node_record& node,
                                        timestamp now) {
+    if (const std::optional<timestamp> at = session.server_time()) {
+        return node.clock_offset + (*at - now);
+    }
     const sqlite::rows others = session.query(
         "SELECT clock_offset FROM nodes INDEXED BY nodes_here WHERE is_gone = 0 AND expires_at > 0 "
         "AND host = ?1 AND clock_offset IS NOT NULL AND expires_at - clock_offset > ?2 ORDER BY "
@@ -52,10 +57,25 @@ std::chrono::microseconds clock_offset(sqlite::session& session, const node_reco
 
 }  // namespace
 
-std::vector<node_record> read_nodes(sqlite::session& session) {
+std::vector<run_key> runs_on(sql_session& session, std::string_view node) {
+    return read_runs(session.query(
+        "SELECT id, run FROM tasks WHERE line = (SELECT 8 * number + 2 FROM nodes WHERE nodes.id = "
+        "?)",
+        node));
+}
+
+void end_lease(sql_session& session, std::string_view node) {
+    session.execute(
+        "UPDATE nodes SET expires_at = 0, is_gone = CASE WHEN is_gone = 0 AND EXISTS(SELECT 1 FROM "
+        "tasks WHERE line = 8 * number + 2) THEN 0 ELSE 1 END WHERE id = ?",
+        node);
+}
+
+std::vector<node_record> read_nodes(sql_session& session) {
     const sqlite::rows found = session.query(
-        "SELECT id, host, pid, started_at, expires_at, coalesce(clock_offset, 0) FROM nodes "
-        "INDEXED BY nodes_here WHERE is_gone = 0 AND expires_at > 0 ORDER BY number");
+        "SELECT id, host, pid, started_at, expires_at, coalesce(clock_offset, 0), EXISTS(SELECT 1 "
+        "FROM workers WHERE node = number) FROM nodes INDEXED BY nodes_here WHERE is_gone = 0 AND "
+        "expires_at > 0 ORDER BY number");
     std::vector<node_record> nodes;
     for (const sqlite::row each : found) {
         node_record& node = nodes.emplace_back();
@@ -65,11 +85,12 @@ std::vector<node_record> read_nodes(sqlite::session& session) {
         node.started_at = time_of(each.get<std::int64_t>(3));
         node.expires_at = time_of(each.get<std::int64_t>(4));
         node.clock_offset = std::chrono::microseconds(each.get<std::int64_t>(5));
+        node.is_worker = each.get<bool>(6);
     }
     return nodes;
 }
 
-heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, timestamp now) {
+heartbeat_answer renew_lease(sql_session& session, const node_record& node, timestamp now) {
     heartbeat_answer answer;
     const sqlite::rows found = session.query(
         "SELECT number, host, pid, started_at, expires_at, is_gone FROM nodes WHERE id = ?",
@@ -94,14 +115,18 @@ heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, 
         return answer;
     }
     const auto number = row.get<std::int64_t>(0);
-    session.execute("UPDATE nodes SET expires_at = max(expires_at, ?) WHERE number = ?",
-                    number_of(node.expires_at), number);
+    answer.is_alive = session.count(
+                          "UPDATE nodes SET expires_at = max(expires_at, ?) WHERE number = ? AND "
+                          "is_gone = 0",
+                          number_of(node.expires_at), number) > 0;
     answer.cancelling = read_runs(session.query(
-        "SELECT id, run FROM tasks WHERE line = ? AND is_cancelling = 1", running_line(number)));
+        "SELECT id, run FROM tasks WHERE line = ? AND (is_cancelling = 1 OR in_group IN (SELECT id "
+        "FROM task_groups WHERE state = 1))",
+        running_line(number)));
     return answer;
 }
 
-rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t max_crashes,
+rescue_batch rescue_tasks(sql_session& session, moment now, std::uint32_t max_crashes,
                           std::size_t limit, event_list& events, id_source& ids,
                           std::size_t max_queues) {
     rescue_batch batch;
@@ -113,10 +138,10 @@ rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t ma
     }
     batch.is_last = false;
     const auto node = dead[0].get<std::int64_t>(0);
-    const sqlite::rows orphans = session.query(
-        "SELECT id, queue, flow, run, crashes, is_cancelling, started_at, priority, branch, "
-        "callbacks IS NOT NULL FROM tasks WHERE line = ? LIMIT ?",
-        running_line(node), limit);
+    static const std::string sql =
+        "SELECT id, queue, flow, run, crashes, is_cancelling, started_at, priority, branch, " +
+        std::string(end_columns) + " FROM tasks WHERE line = ? LIMIT ?";
+    const sqlite::rows orphans = session.query(sql, running_line(node), limit);
     if (orphans.size() < limit) {
         session.execute("UPDATE nodes SET is_gone = 1 WHERE number = ?", node);
     }
@@ -160,10 +185,11 @@ rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t ma
         add_attempt(session, id, attempt);
         books.moves(place, {task_state::running, false}, {state, is_due});
         events.add(session, id);
-        if (is_final(state) && each.get<bool>(9)) {
-            ends.add(id);
+        if (is_final(state)) {
+            ends.add(id, state, read_end_facts(each, 9));
         }
     }
+    ends.close();
     books.close();
     return batch;
 }

@@ -2,10 +2,10 @@
 // Leases of nodes, and the tasks of nodes that have lost theirs.
 #pragma once
 
+#include "service/store/sql_session.hpp"
 #include "service/store/sqlite/rows/event_list.hpp"
 #include "service/store/sqlite/submit.hpp"
 
-#include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>
 
 #include <cstddef>
@@ -17,25 +17,27 @@
 namespace weir::service::detail {
 
 // The node's number. With `alive_at`, on the steady clock: only if its lease is valid then.
-std::optional<std::int64_t> node_number(sqlite::session& session, std::string_view node,
+std::optional<std::int64_t> node_number(sql_session& session, std::string_view node,
                                         std::optional<timestamp> alive_at = {});
 
-// Rows of id and run.
-std::vector<run_key> read_runs(const sqlite::rows& found);
+// The runs of a node.
+std::vector<run_key> runs_on(sql_session& session, std::string_view node);
 
 // The nodes that have a lease, or had one that has passed and not ended yet.
-std::vector<node_record> read_nodes(sqlite::session& session);
+std::vector<node_record> read_nodes(sql_session& session);
 
 // Registers the node, or renews its lease if that is still valid. `now` is on the steady clock. A
 // new node joins the steady clock of the other nodes of its host.
-heartbeat_answer renew_lease(sqlite::session& session, const node_record& node, timestamp now);
+heartbeat_answer renew_lease(sql_session& session, const node_record& node, timestamp now);
+
+void end_lease(sql_session& session, std::string_view node);
 
 struct rescue_batch {
     rescue_result result;
     bool is_last = true;  // no node is left whose lease has ended
 };
 // Rescues at most `limit` tasks, of one node.
-rescue_batch rescue_tasks(sqlite::session& session, moment now, std::uint32_t max_crashes,
+rescue_batch rescue_tasks(sql_session& session, moment now, std::uint32_t max_crashes,
                           std::size_t limit, event_list& events, id_source& ids,
                           std::size_t max_queues);
 

@@ -26,7 +26,7 @@ constexpr std::size_t tasks_per_place = 16;
 
 class due_search {
 public:
-    due_search(sqlite::session& session, moment now) noexcept : session_(session), now_(now) {}
+    due_search(sql_session& session, moment now) noexcept : session_(session), now_(now) {}
 
     void run() {
         constexpr std::int64_t last_rank = std::numeric_limits<std::int64_t>::max();
@@ -83,14 +83,14 @@ private:
         found->second = std::min(found->second, since);
     }
 
-    sqlite::session& session_;
+    sql_session& session_;
     moment now_;
     std::unordered_map<std::int64_t, timestamp> oldest_;
 };
 
 }  // namespace
 
-std::vector<due_queue> find_oldest_due(sqlite::session& session, moment now) {
+std::vector<due_queue> find_oldest_due(sql_session& session, moment now) {
     due_search search(session, now);
     search.run();
     return search.take();

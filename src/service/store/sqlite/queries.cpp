@@ -4,8 +4,11 @@
 
 #include "service/store/sqlite/queries.hpp"
 
+#include "service/store/group_callback.hpp"
+#include "service/store/sqlite/rows/group_rows.hpp"
 #include "service/store/sqlite/rows/ledger.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
+#include "service/store/sqlite/sessions.hpp"
 
 #include <array>
 #include <chrono>
@@ -46,15 +49,21 @@ private:
 
 void add_view(conditions& all, task_view view, timestamp now) {
     switch (view) {
+        case task_view::waiting:
+            all.add("waits > 0");
+            break;
         case task_view::scheduled:
+            all.add("coalesce(waits, 0) = 0");
             all.add("failures = 0");
             all.add("due_at > ?", number_of(now));
             break;
         case task_view::pending:
+            all.add("coalesce(waits, 0) = 0");
             all.add("failures = 0");
             all.add("due_at <= ?", number_of(now));
             break;
         case task_view::retrying:
+            all.add("coalesce(waits, 0) = 0");
             all.add("failures > 0");
             break;
         case task_view::running:
@@ -70,7 +79,7 @@ void add_view(conditions& all, task_view view, timestamp now) {
 
 // A query that uses a line reads all of it. Of a long line, the newest tasks are found faster by
 // scanning all tasks.
-bool is_short(sqlite::session& session, task_state state) {
+bool is_short(sql_session& session, task_state state) {
     constexpr std::int64_t many = 2'000;
     const auto count = session
                            .query(state == task_state::failed ? "SELECT sum(failed) FROM queues"
@@ -93,7 +102,7 @@ std::string listed_states(const task_filter& filter) {
     return all;
 }
 
-conditions write_conditions(sqlite::session& session, const task_filter& filter, timestamp now,
+conditions write_conditions(sql_session& session, const task_filter& filter, timestamp now,
                             std::optional<std::int64_t> oldest = {}) {
     conditions all;
     if (!filter.tag.empty()) {
@@ -152,7 +161,7 @@ conditions write_conditions(sqlite::session& session, const task_filter& filter,
 }
 
 // As far as the counts of the queues tell.
-bool has_any(sqlite::session& session, const task_filter& filter) {
+bool has_any(sql_session& session, const task_filter& filter) {
     const std::optional<task_state> state =
         filter.view ? std::optional(state_of(*filter.view)) : filter.state;
     std::vector<task_state> states = filter.any_of;
@@ -170,13 +179,13 @@ bool has_any(sqlite::session& session, const task_filter& filter) {
         count += count.empty() ? "" : " + ";
         count += columns[static_cast<std::size_t>(each)];
     }
-    sql += count.empty() ? "1" : "(" + count + ") > 0";
+    sql += count.empty() ? "1 = 1" : "(" + count + ") > 0";
     return filter.queue.empty() ? !session.query(sql + " LIMIT 1").empty()
                                 : !session.query(sql + " AND name = ?", filter.queue).empty();
 }
 
 // A search without an index ends at this task. Empty: it has an index, or so few are left.
-std::optional<std::int64_t> search_end(sqlite::session& session, const task_filter& filter) {
+std::optional<std::int64_t> search_end(sql_session& session, const task_filter& filter) {
     const std::int64_t before = upper_bound_of(filter);
     const std::size_t offset = filter.max_scanned - 1;
     if (!filter.tag.empty()) {
@@ -201,9 +210,35 @@ std::optional<std::int64_t> search_end(sqlite::session& session, const task_filt
     return found.empty() ? std::nullopt : std::optional(found[0].get<std::int64_t>(0));
 }
 
+void add_unmet(sql_session& session, task_id id, std::vector<hold>& reasons) {
+    constexpr std::size_t max_unmet = 20;
+    task_record task;
+    task.id = id;
+    task.has_parents = true;
+    read_parents(session, task);
+    for (const dependency_record& each : task.parents) {
+        if (!each.is_met() && reasons.size() < max_unmet) {
+            hold& added = reasons.emplace_back();
+            added.why = hold::reason::waits_for;
+            added.detail = unmet_text(each);
+        }
+    }
+}
+
 }  // namespace
 
-task_page search_tasks(sqlite::session& session, const task_filter& filter, timestamp now) {
+std::vector<queue_record> list_queues(sql_session& session) {
+    static const std::string sql =
+        "SELECT " + std::string(queue_columns) + " FROM queues ORDER BY name";
+    std::vector<queue_record> queues;
+    const sqlite::rows found = session.query(sql);
+    for (const sqlite::row each : found) {
+        queues.push_back(read_queue(each));
+    }
+    return queues;
+}
+
+task_page search_tasks(sql_session& session, const task_filter& filter, timestamp now) {
     task_page tasks;
     if (!has_any(session, filter)) {
         return tasks;
@@ -228,7 +263,7 @@ task_page search_tasks(sqlite::session& session, const task_filter& filter, time
     return tasks;
 }
 
-failed_tasks search_failed(sqlite::session& session, const task_filter& filter, failed_place after,
+failed_tasks search_failed(sql_session& session, const task_filter& filter, failed_place after,
                            timestamp now) {
     constexpr std::int64_t line = ended_line(task_state::failed);
     failed_tasks result;
@@ -260,9 +295,9 @@ failed_tasks search_failed(sqlite::session& session, const task_filter& filter, 
     return result;
 }
 
-std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now) {
+std::vector<hold> find_holds(sql_session& session, task_id id, moment now) {
     const sqlite::rows found = session.query(
-        "SELECT state, line, held_by, queue, flow, branch, rank FROM tasks WHERE id = ?",
+        "SELECT state, line, held_by, queue, flow, branch, rank, kind FROM tasks WHERE id = ?",
         id.number());
     std::vector<hold> reasons;
     if (found.empty()) {
@@ -282,6 +317,9 @@ std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now) {
     }
     const auto line = task.get<std::int64_t>(1);
     const auto queue_id = task.get<std::int64_t>(3);
+    if (line == waiting_line(queue_id)) {
+        add_unmet(session, id, reasons);
+    }
     timestamp due_at = now.at;
     if (line == later_line(queue_id)) {
         due_at = time_of(task.get<std::int64_t>(6));
@@ -314,7 +352,13 @@ std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now) {
     if (flow.bucket(queue.limits).available(now.steady) == 0) {
         add(hold::reason::key_rate, now.calendar_of(flow.bucket(queue.limits).next(now.steady)));
     }
-    if (const auto branch = task.get<std::optional<std::int64_t>>(5)) {
+    const auto branch = task.get<std::optional<std::int64_t>>(5);
+    if (branch.has_value() && books.branch(*branch).pool.has_value()) {
+        const auto kind = task.get<std::string>(7);
+        if (const auto why = find_worker_hold(session, kind, queue.name, now.steady)) {
+            add(*why).detail = kind;
+        }
+    } else if (branch.has_value()) {
         destination_row& to = books.destination(books.branch(*branch).destination);
         for (hold& each : to.gate().holds(now.steady)) {
             each.detail = to.name;
@@ -330,7 +374,7 @@ std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now) {
     return reasons;
 }
 
-std::vector<endpoint_record> list_disabled_endpoints(sqlite::session& session) {
+std::vector<endpoint_record> list_disabled_endpoints(sql_session& session) {
     std::vector<endpoint_record> all;
     const sqlite::rows found = session.query(
         "SELECT kind, name, since, reason FROM disabled_endpoints ORDER BY kind, name");
@@ -346,13 +390,17 @@ std::vector<endpoint_record> list_disabled_endpoints(sqlite::session& session) {
 
 // The slowed first, by the time at which they are free, then the full ones: by indexes, so that the
 // cost does not depend on how many there are.
-std::vector<destination_record> list_destinations(sqlite::session& session, std::size_t limit,
+std::vector<destination_record> list_destinations(sql_session& session, std::size_t limit,
                                                   timestamp now) {
     static const std::string queries[] = {
-        std::string(destination_query) + "place = 3 ORDER BY free_at LIMIT ?",
-        std::string(destination_query) + "place = 2 ORDER BY turn LIMIT ?",
-        std::string(destination_query) + "place = 1 ORDER BY turn LIMIT ?",
-        std::string(destination_query) + "place = 0 ORDER BY destinations.id DESC LIMIT ?"};
+        std::string(destination_query) +
+            "place = 3 AND destinations.name != '' ORDER BY free_at LIMIT ?",
+        std::string(destination_query) +
+            "place = 2 AND destinations.name != '' ORDER BY turn LIMIT ?",
+        std::string(destination_query) +
+            "place = 1 AND destinations.name != '' ORDER BY turn LIMIT ?",
+        std::string(destination_query) +
+            "place = 0 AND destinations.name != '' ORDER BY destinations.id DESC LIMIT ?"};
     std::vector<destination_record> all;
     for (const std::string& sql : queries) {
         if (all.size() == limit) {

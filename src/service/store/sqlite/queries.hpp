@@ -2,7 +2,8 @@
 // Searches in the tables that answer clients.
 #pragma once
 
-#include <weir/db/sqlite/session.hpp>
+#include "service/store/sql_session.hpp"
+
 #include <weir/service/store.hpp>
 
 #include <cstddef>
@@ -12,8 +13,10 @@
 
 namespace weir::service::detail {
 
+std::vector<queue_record> list_queues(sql_session& session);
+
 // The tasks that match, newest first, of those that it looks at.
-task_page search_tasks(sqlite::session& session, const task_filter& filter, timestamp now);
+task_page search_tasks(sql_session& session, const task_filter& filter, timestamp now);
 
 // A place among the failed tasks, which are in the order in which they failed.
 struct failed_place {
@@ -26,13 +29,13 @@ struct failed_tasks {
 };
 // The failed tasks that match, after that place, up to the filter's limit, of those that it looks
 // at.
-failed_tasks search_failed(sqlite::session& session, const task_filter& filter, failed_place after,
+failed_tasks search_failed(sql_session& session, const task_filter& filter, failed_place after,
                            timestamp now);
 // Why the task does not run now; empty if it does not exist.
-std::vector<hold> find_holds(sqlite::session& session, task_id id, moment now);
-std::vector<endpoint_record> list_disabled_endpoints(sqlite::session& session);
+std::vector<hold> find_holds(sql_session& session, task_id id, moment now);
+std::vector<endpoint_record> list_disabled_endpoints(sql_session& session);
 // First those that hold tasks back.
-std::vector<destination_record> list_destinations(sqlite::session& session, std::size_t limit,
+std::vector<destination_record> list_destinations(sql_session& session, std::size_t limit,
                                                   timestamp now);
 
 }  // namespace weir::service::detail

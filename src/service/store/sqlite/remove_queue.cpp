@@ -21,7 +21,7 @@ constexpr std::size_t removed_at_once = 50;
 
 }  // namespace
 
-bool queue_remover::begin(sqlite::session& session) {
+bool queue_remover::begin(sql_session& session) {
     const sqlite::rows found =
         session.query("SELECT id, pending, running FROM queues WHERE name = ?", name_);
     if (found.empty()) {
@@ -31,7 +31,7 @@ bool queue_remover::begin(sqlite::session& session) {
     return may_remove(found[0].get<std::uint64_t>(1), found[0].get<std::uint64_t>(2));
 }
 
-std::vector<std::int64_t> queue_remover::find(sqlite::session& session) {
+std::vector<std::int64_t> queue_remover::find(sql_session& session) {
     const sqlite::rows last = session.query(
         "SELECT id FROM tasks WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?", searched_to_, looked_at);
     const std::int64_t end =
@@ -40,7 +40,7 @@ std::vector<std::int64_t> queue_remover::find(sqlite::session& session) {
         session
             .query(
                 "SELECT id FROM tasks WHERE id > ? AND id <= ? AND queue = ? AND (state > 1 OR "
-                "(state = 0 AND ?)) ORDER BY id LIMIT ?",
+                "(state = 0 AND ? != 0)) ORDER BY id LIMIT ?",
                 searched_to_, end, queue_, with_pending_, removed_at_once)
             .as<std::int64_t>();
     const bool has_looked_at_all = ids.size() < removed_at_once;
@@ -49,12 +49,17 @@ std::vector<std::int64_t> queue_remover::find(sqlite::session& session) {
     return ids;
 }
 
-std::size_t queue_remover::remove(sqlite::session& session,
+std::size_t queue_remover::remove(sql_session& session,
                                   const std::vector<std::int64_t>& ids) const {
     static const std::string sql = "SELECT " + std::string(task_remover::columns) +
                                    " FROM tasks WHERE id = ? AND queue = ? AND (state > 1 OR "
-                                   "(state = 0 AND ?))";
-    task_remover tasks(session, {});
+                                   "(state = 0 AND ? != 0))";
+    // Without a time: later transactions tell the tasks and groups that depend on these.
+    ledger books(session, {});
+    event_list no_events(false, {});
+    id_source no_ids(false);
+    task_ends ends(session, books, no_ids, no_events, {}, 0);
+    task_remover tasks(session, books, ends);
     std::size_t removed = 0;
     for (const std::int64_t id : ids) {
         for (const sqlite::row each : session.query(sql, id, queue_, with_pending_)) {
@@ -62,11 +67,12 @@ std::size_t queue_remover::remove(sqlite::session& session,
             ++removed;
         }
     }
-    tasks.close();
+    ends.postpone();
+    books.close();
     return removed;
 }
 
-queue_removal queue_remover::finish(sqlite::session& session) const {
+queue_removal queue_remover::finish(sql_session& session) const {
     queue_removal result;
     result.tasks = removed_;
     const sqlite::rows found = session.query(

@@ -2,7 +2,8 @@
 // queue_remover: removes a queue with its tasks, in steps.
 #pragma once
 
-#include <weir/db/sqlite/session.hpp>
+#include "service/store/sql_session.hpp"
+
 #include <weir/service/store.hpp>
 
 #include <cstddef>
@@ -19,15 +20,15 @@ public:
         : name_(name), with_pending_(with_pending) {}
 
     // For a reader. False: there is nothing to remove, and finish() says why.
-    bool begin(sqlite::session& session);
+    bool begin(sql_session& session);
     // For a reader: the next tasks to remove. Looks at a bounded number of tasks.
-    std::vector<std::int64_t> find(sqlite::session& session);
+    std::vector<std::int64_t> find(sql_session& session);
     bool is_at_end() const noexcept { return is_at_end_; }
     // For the writer. Returns how many it has removed, for count().
-    std::size_t remove(sqlite::session& session, const std::vector<std::int64_t>& ids) const;
+    std::size_t remove(sql_session& session, const std::vector<std::int64_t>& ids) const;
     void count(std::size_t removed) noexcept { removed_ += removed; }
     // For the writer: removes the queue, if it has no tasks.
-    queue_removal finish(sqlite::session& session) const;
+    queue_removal finish(sql_session& session) const;
 
 private:
     bool may_remove(std::uint64_t pending, std::uint64_t running) const noexcept {

@@ -81,26 +81,27 @@ submit_result schedule_writer::submit(const std::string& name, const previous_ta
     return result;
 }
 
-void put_schedule(sqlite::session& session, const schedule& plan, timestamp next_slot) {
+void put_schedule(sql_session& session, const schedule& plan, timestamp next_slot) {
     session.execute(
         "INSERT INTO schedules(name, cron, zone, missed, is_paused, task, next_slot, overlap) "
         "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT(name) DO UPDATE SET next_slot = "
-        "iif(is_paused = 0 AND cron = ?2 AND zone = ?3, next_slot, ?7), cron = ?2, zone = ?3, "
+        "iif(schedules.is_paused = 0 AND schedules.cron = ?2 AND schedules.zone = ?3, "
+        "schedules.next_slot, ?7), cron = ?2, zone = ?3, "
         "missed = ?4, is_paused = ?5, task = ?6, overlap = ?8",
         plan.name, plan.cron, plan.zone, static_cast<int>(plan.missed), plan.is_paused,
         write_template(plan.task), number_of(next_slot), static_cast<int>(plan.overlap));
 }
 
-bool pause_schedule(sqlite::session& session, std::string_view name, bool is_paused,
+bool pause_schedule(sql_session& session, std::string_view name, bool is_paused,
                     timestamp next_slot) {
-    const sqlite::changed written = session.execute(
+    const std::int64_t written = session.count(
         "UPDATE schedules SET next_slot = iif(is_paused = 1 AND ?2 = 0, ?3, next_slot), is_paused "
         "= ?2 WHERE name = ?1",
         name, is_paused, number_of(next_slot));
-    return written.rows > 0;
+    return written > 0;
 }
 
-std::vector<schedule_record> read_schedules(sqlite::session& session) {
+std::vector<schedule_record> read_schedules(sql_session& session) {
     static const std::string sql =
         "SELECT " + std::string(schedule_columns) + " FROM schedules ORDER BY name";
     const sqlite::rows found = session.query(sql);

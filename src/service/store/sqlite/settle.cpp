@@ -4,14 +4,42 @@
 
 #include "service/store/sqlite/settle.hpp"
 
+#include <set>
+#include <string>
+
 namespace weir::service::detail {
 
+std::unique_ptr<sql_answer> settlement_writer::ask_for(const settlement& ended) {
+    static const std::string sql =
+        "SELECT queue, flow, branch, is_cancelling, started_at, priority, kind, " +
+        std::string(end_columns) +
+        " FROM tasks WHERE id = ? AND state = 1 AND run = ? AND node = ?";
+    return session_.ask(sql, ended.key.id.number(), ended.key.run, node_number_);
+}
+
 bool settlement_writer::write(const settlement& ended) {
+    return write(ended, ask_for(ended)->take());
+}
+
+std::vector<bool> settlement_writer::write_all(std::span<const settlement> all) {
+    std::vector<std::unique_ptr<sql_answer>> answers;
+    answers.reserve(all.size());
+    for (const settlement& each : all) {
+        answers.push_back(ask_for(each));
+    }
+    std::vector<bool> written(all.size(), false);
+    std::set<task_id> seen;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        // A task that is in the list twice was read before the first one was written.
+        const bool is_new = seen.insert(all[i].key.id).second;
+        const sqlite::rows found = answers[i]->take();
+        written[i] = is_new ? write(all[i], found) : write(all[i]);
+    }
+    return written;
+}
+
+bool settlement_writer::write(const settlement& ended, const sqlite::rows& found) {
     const std::int64_t id = ended.key.id.number();
-    const sqlite::rows found = session_.query(
-        "SELECT queue, flow, branch, is_cancelling, started_at, priority, kind, callbacks IS NOT "
-        "NULL FROM tasks WHERE id = ? AND state = 1 AND run = ? AND node = ?",
-        id, ended.key.run, node_number_);
     if (found.empty()) {
         return false;
     }
@@ -29,8 +57,8 @@ bool settlement_writer::write(const settlement& ended) {
     }
     if (!ended.learnt.gone.empty()) {
         session_.execute(
-            "INSERT OR IGNORE INTO disabled_endpoints(kind, name, since, reason) SELECT ?, ?, ?, ? "
-            "WHERE (SELECT count(*) FROM disabled_endpoints) < ?",
+            "INSERT INTO disabled_endpoints(kind, name, since, reason) SELECT ?, ?, CAST(? AS "
+            "BIGINT), ? WHERE (SELECT count(*) FROM disabled_endpoints) < ? ON CONFLICT DO NOTHING",
             row.get<std::string_view>(6), ended.learnt.gone, number_of(now_.at), ended.error,
             max_disabled_endpoints);
     }
@@ -55,8 +83,8 @@ bool settlement_writer::write(const settlement& ended) {
     }
     books_.enters(place, {state, is_due});
     events_.add(session_, id);
-    if (is_final(state) && row.get<bool>(7)) {
-        ends_.add(id);
+    if (is_final(state)) {
+        ends_.add(id, state, read_end_facts(row, 7));
     }
     return true;
 }

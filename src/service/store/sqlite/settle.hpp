@@ -2,22 +2,25 @@
 // settlement_writer: writes how runs of one node have ended, within one transaction.
 #pragma once
 
+#include "service/store/sql_session.hpp"
 #include "service/store/sqlite/rows/event_list.hpp"
 #include "service/store/sqlite/rows/ledger.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
 #include "service/store/sqlite/task_ends.hpp"
 
-#include <weir/db/sqlite/session.hpp>
 #include <weir/service/store.hpp>
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
+#include <vector>
 
 namespace weir::service::detail {
 
 class settlement_writer {
 public:
-    settlement_writer(sqlite::session& session, std::string_view node, std::int64_t node_number,
+    settlement_writer(sql_session& session, std::string_view node, std::int64_t node_number,
                       moment now, event_list& events, id_source& ids, std::size_t max_queues)
         : session_(session),
           node_(node),
@@ -28,16 +31,23 @@ public:
           ends_(session, books_, ids, events, now, max_queues) {}
     // False: the node does not run this any more, and nothing was written.
     bool write(const settlement& ended);
+    // The same for many.
+    std::vector<bool> write_all(std::span<const settlement> all);
     // Writes the counts; the last call.
-    void close() { books_.close(); }
+    void close() {
+        ends_.close();
+        books_.close();
+    }
 
 private:
+    std::unique_ptr<sql_answer> ask_for(const settlement& ended);
+    bool write(const settlement& ended, const sqlite::rows& found);
     task_place assign_branch(const settlement& ended, const task_place& place,
                              std::string_view kind);
     void write_final(const settlement& ended, task_state state);
     void write_pending(const settlement& ended, line_position position);
 
-    sqlite::session& session_;
+    sql_session& session_;
     std::string_view node_;
     std::int64_t node_number_;
     moment now_;

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: MIT
-// Each operation is one function that runs on the database's writer thread, or on a reader thread:
-// the database commits the writes that wait at the same time together. It may run a function again
-// after a failed commit, so functions change nothing but the tables and return what they found. The
-// store tells its observer of changes on the loop, once they are committed.
+// Each operation is one function on the tables, which store_calls runs.
 
 #include "service/store/follow_ups.hpp"
 #include "service/store/sqlite/changes.hpp"
 #include "service/store/sqlite/claim.hpp"
-#include "service/store/sqlite/file/store_file.hpp"
 #include "service/store/sqlite/key_list.hpp"
 #include "service/store/sqlite/leases.hpp"
 #include "service/store/sqlite/oldest_due.hpp"
 #include "service/store/sqlite/purge.hpp"
 #include "service/store/sqlite/queries.hpp"
+#include "service/store/sqlite/queue_settings.hpp"
 #include "service/store/sqlite/remove_queue.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
 #include "service/store/sqlite/schedules.hpp"
+#include "service/store/sqlite/sessions.hpp"
 #include "service/store/sqlite/settle.hpp"
+#include "service/store/sqlite/sql_store.hpp"
 #include "service/store/sqlite/steps.hpp"
+#include "service/store/sqlite/store_calls.hpp"
 #include "service/store/sqlite/submit.hpp"
 #include "service/store/sqlite/task_ends.hpp"
+#include "service/store/sqlite/worker_claim.hpp"
+#include "service/store/sqlite/workflow/sqlite_workflows.hpp"
 #include "service/store/store_texts.hpp"
 
 #include <weir/error.hpp>
-#include <weir/service/sqlite_store.hpp>
+#include <weir/service/store.hpp>
 
 #include <algorithm>
 #include <string>
@@ -35,67 +37,51 @@ namespace {
 
 using namespace detail;
 
-template <class T>
-struct outcome {
-    outcome() = default;
-    T answer{};
-    std::vector<task_event> events;
-};
-
-class sqlite_store final : public store {
+class sql_store final : public store, private store_calls {
 public:
-    sqlite_store(std::unique_ptr<sqlite_file> file, std::size_t max_queues)
-        : file_(std::move(file)), max_queues_(max_queues) {}
+    sql_store(std::unique_ptr<sql_backend> backend, std::size_t max_queues)
+        : store_calls(std::move(backend)),
+          max_queues_(max_queues),
+          ids_(store_calls::backend().is_shared()) {}
 
     // ---- submitting
 
     task<std::vector<submit_result>> submit(std::vector<new_task> batch, moment now) override {
-        return change(now, [this, batch = std::move(batch), now](sqlite::session& session,
-                                                                 event_list& events) {
-            ledger books(session, now);
-            submitter tasks(session, books, ids_, events, now, max_queues_);
-            std::vector<submit_result> results;
-            results.reserve(batch.size());
-            for (const new_task& each : batch) {
-                results.push_back(tasks.add(each));
-            }
-            books.close();
-            return results;
-        });
+        submit_call call(std::move(batch), now, is_observed(), ids_, max_queues_);
+        co_await backend().write_jointly(call);
+        tell_changed(call.events());
+        co_return call.take_results();
     }
 
     // ---- running
 
     task<claimed> claim(claim_request request) override {
-        return change_unsynced(request.now, [request, node = std::string(request.node)](
-                                                sqlite::session& session, event_list& events) {
+        return change_unsynced(request.now, [this, request, node = std::string(request.node)](
+                                                sql_session& session, event_list& events) {
             claim_request own = request;
             own.node = node;
             const std::optional<std::int64_t> number = node_number(session, node, own.now.steady);
             if (!number.has_value() || own.limit == 0) {
                 return claimed();
             }
-            return claim_operation(session, own, *number, events).run();
+            const bool has_more = continue_ripples(session, own.now, events, ids_, max_queues_);
+            claimed result = claim_operation(session, own, *number, events).run();
+            result.next_at = has_more ? own.now.steady : result.next_at;
+            return result;
         });
     }
     task<std::vector<run_key>> running_on(std::string_view node) override {
-        return read([node = std::string(node)](sqlite::session& session) {
-            return read_runs(
-                session.query("SELECT id, run FROM tasks WHERE line = (SELECT 8 * number + 2 FROM "
-                              "nodes WHERE nodes.id = ?)",
-                              node));
-        });
+        return read(
+            [node = std::string(node)](sql_session& session) { return runs_on(session, node); });
     }
     task<std::vector<bool>> settle(std::string_view node, std::vector<settlement> ended,
                                    moment now) override {
         return change(now, [this, node = std::string(node), ended = std::move(ended), now](
-                               sqlite::session& session, event_list& events) {
+                               sql_session& session, event_list& events) {
             std::vector<bool> written(ended.size(), false);
             if (const std::optional<std::int64_t> number = node_number(session, node)) {
                 settlement_writer writer(session, node, *number, now, events, ids_, max_queues_);
-                for (std::size_t i = 0; i < ended.size(); ++i) {
-                    written[i] = writer.write(ended[i]);
-                }
+                written = writer.write_all(ended);
                 writer.close();
             }
             return written;
@@ -104,27 +90,16 @@ public:
     task<> note_progress(std::string_view node, std::vector<progress_note> notes,
                          timestamp now) override {
         return change_unsynced(now, [node = std::string(node), notes = std::move(notes)](
-                                        sqlite::session& session, event_list& events) {
-            const std::optional<std::int64_t> number = node_number(session, node);
-            if (!number.has_value()) {
-                return;
-            }
-            for (const progress_note& each : notes) {
-                const sqlite::changed noted = session.execute(
-                    "UPDATE tasks SET progress = ?, message = ? WHERE id = ? AND state = 1 AND run "
-                    "= ? AND node = ?",
-                    each.progress, null_if_empty(each.message), each.key.id.number(), each.key.run,
-                    *number);
-                if (noted.rows > 0) {
-                    events.add(session, each.key.id.number());
-                }
+                                        sql_session& session, event_list& events) {
+            if (const std::optional<std::int64_t> number = node_number(session, node)) {
+                write_progress(session, *number, notes, events);
             }
         });
     }
 
     task<step_answer> keep_step(std::string_view node, run_key key, step_record step) override {
         return change({}, [node = std::string(node), key, step = std::move(step)](
-                              sqlite::session& session, event_list&) {
+                              sql_session& session, event_list&) {
             const std::optional<std::int64_t> number = node_number(session, node);
             return number ? detail::keep_step(session, *number, key, step) : step_answer();
         });
@@ -133,28 +108,24 @@ public:
     // ---- nodes
 
     task<heartbeat_answer> heartbeat(node_record node, moment now) override {
-        return change_unsynced(
-            now, [node = std::move(node), now](sqlite::session& session, event_list&) {
-                return renew_lease(session, node, now.steady);
-            });
+        return change_own_rows(now,
+                               [node = std::move(node), now](sql_session& session, event_list&) {
+                                   return renew_lease(session, node, now.steady);
+                               });
     }
     task<std::vector<node_record>> nodes() override {
-        return read([](sqlite::session& session) { return read_nodes(session); });
+        return read([](sql_session& session) { return read_nodes(session); });
     }
     task<> retire(std::string_view node) override {
-        return change({}, [node = std::string(node)](sqlite::session& session, event_list&) {
-            session.execute(
-                "UPDATE nodes SET expires_at = 0, is_gone = is_gone OR NOT EXISTS(SELECT 1 FROM "
-                "tasks WHERE line = 8 * number + 2) WHERE id = ?",
-                node);
+        return change({}, [node = std::string(node)](sql_session& session, event_list&) {
+            end_lease(session, node);
         });
     }
     task<rescue_result> rescue(moment now, std::uint32_t max_crashes) override {
         constexpr std::size_t batch_size = 500;
         rescue_result all;
         for (;;) {
-            auto rescue_some = [this, now, max_crashes](sqlite::session& session,
-                                                        event_list& events) {
+            auto rescue_some = [this, now, max_crashes](sql_session& session, event_list& events) {
                 return rescue_tasks(session, now, max_crashes, batch_size, events, ids_,
                                     max_queues_);
             };
@@ -165,15 +136,79 @@ public:
             all.failed_tasks.insert(all.failed_tasks.end(), batch.result.failed_tasks.begin(),
                                     batch.result.failed_tasks.end());
             if (batch.is_last) {
-                co_return all;
+                break;
             }
         }
+        co_await workflows_.finish(now);
+        co_return all;
+    }
+
+    // ---- workers
+
+    task<bool> add_worker(worker_record worker, moment now) override {
+        return change_sessions<true>(now, [worker = std::move(worker)](session_writer& sessions) {
+            return sessions.add(worker);
+        });
+    }
+    task<std::vector<worker_answer>> renew_workers(std::vector<worker_beat> beats,
+                                                   moment now) override {
+        return change_sessions<false>(now, [beats = std::move(beats)](session_writer& sessions) {
+            std::vector<worker_answer> answers;
+            for (const worker_beat& each : beats) {
+                answers.push_back(sessions.renew(each));
+            }
+            return answers;
+        });
+    }
+    // A power failure may undo it: the next start of the machine ends all sessions.
+    task<worker_claims> claim_for_workers(std::vector<worker_claim> polls, moment now) override {
+        return change_unsynced(
+            now, [this, polls = std::move(polls), now](sql_session& session, event_list& events) {
+                const bool has_more = continue_ripples(session, now, events, ids_, max_queues_);
+                worker_claims result = worker_claim_operation(session, now, events).run(polls);
+                result.next_at = has_more ? now.steady : result.next_at;
+                return result;
+            });
+    }
+    task<std::vector<settle_answer>> settle_for_worker(std::string_view worker,
+                                                       std::vector<settlement> ended,
+                                                       moment now) override {
+        return change_sessions<true>(
+            now, [worker = std::string(worker), ended = std::move(ended)](
+                     session_writer& sessions) { return sessions.settle(worker, ended); });
+    }
+    task<std::vector<std::optional<task_record>>> runs_of_worker(
+        std::string_view worker, std::vector<run_key> runs) override {
+        return read([worker = std::string(worker), runs = std::move(runs)](sql_session& session) {
+            return find_runs(session, worker, runs);
+        });
+    }
+    task<bool> drain_worker(std::string_view worker, moment now) override {
+        return change_sessions<true>(now, [worker = std::string(worker)](session_writer& sessions) {
+            return sessions.drain(worker);
+        });
+    }
+    task<bool> remove_worker(std::string_view worker, moment now) override {
+        return change_sessions<true>(now, [worker = std::string(worker)](session_writer& sessions) {
+            return sessions.remove(worker);
+        });
+    }
+    task<std::vector<worker_status>> workers() override {
+        return read([](sql_session& session) { return list_workers(session); });
+    }
+    task<std::vector<worker_kind>> worker_kinds(moment now) override {
+        return read([now](sql_session& session) { return list_worker_kinds(session, now.steady); });
+    }
+    task<bool> forget_worker_kind(std::string_view kind) override {
+        return change({}, [kind = std::string(kind)](sql_session& session, event_list&) {
+            return session.count("DELETE FROM worker_kinds WHERE kind = ?", kind) > 0;
+        });
     }
 
     // ---- requests of clients
 
     task<std::optional<task_detail>> find(task_id id) override {
-        return read([id](sqlite::session& session) {
+        return read([id](sql_session& session) {
             static const std::string sql = "SELECT " + std::string(task_columns) +
                                            std::string(task_names) + " FROM tasks WHERE id = ?";
             std::optional<task_detail> result;
@@ -182,7 +217,9 @@ public:
                 result.emplace();
                 result->task = read_named_task(found[0]);
                 read_steps(session, result->task);
+                read_parents(session, result->task);
                 result->attempts = read_attempts(session, id.number());
+                result->children = read_children(session, id.number());
                 if (has_follow_ups(result->task)) {
                     result->callbacks = read_follow_ups(session, id.number());
                 }
@@ -191,20 +228,20 @@ public:
         });
     }
     task<task_page> list(task_filter filter, timestamp now) override {
-        return read([filter = std::move(filter), now](sqlite::session& session) {
+        return read([filter = std::move(filter), now](sql_session& session) {
             return search_tasks(session, filter, now);
         });
     }
     task<std::vector<hold>> why(task_id id, moment now) override {
-        return read([id, now](sqlite::session& session) { return find_holds(session, id, now); });
+        return read([id, now](sql_session& session) { return find_holds(session, id, now); });
     }
     task<change_result> cancel(task_id id, moment now) override {
-        return change(now, [this, id, now](sqlite::session& session, event_list& events) {
+        return change(now, [this, id, now](sql_session& session, event_list& events) {
             return task_changes(session, now, events, ids_, max_queues_).cancel(id);
         });
     }
     task<change_result> retry(task_id id, moment now) override {
-        return change(now, [this, id, now](sqlite::session& session, event_list& events) {
+        return change(now, [this, id, now](sql_session& session, event_list& events) {
             return task_changes(session, now, events, ids_, max_queues_).retry(id);
         });
     }
@@ -217,11 +254,11 @@ public:
         found.searched_to.emplace();
         while (all < limit && found.searched_to.has_value()) {
             filter.limit = std::min(batch_size, limit - all);
-            auto search = [&](sqlite::session& session) {
+            auto search = [&](sql_session& session) {
                 return search_failed(session, filter, *found.searched_to, now.at);
             };
             found = co_await read(search);
-            auto restart = [&](sqlite::session& session, event_list& events) {
+            auto restart = [&](sql_session& session, event_list& events) {
                 return task_changes(session, now, events, ids_, max_queues_)
                     .restart_failed(found.ids);
             };
@@ -233,46 +270,37 @@ public:
     }
 
     task<change_result> remove_task(task_id id, moment now) override {
-        return change(now, [id, now](sqlite::session& session, event_list&) {
-            task_remover tasks(session, now);
-            const change_result result = tasks.remove_ended(id.number());
-            tasks.close();
-            return result;
+        return change(now, [this, id, now](sql_session& session, event_list& events) {
+            bulk_change wanted;
+            wanted.action = task_action::remove;
+            wanted.ids.push_back(id);
+            return task_changes(session, now, events, ids_, max_queues_).change_all(wanted).at(0);
         });
     }
     task<std::vector<change_result>> change_tasks(bulk_change wanted, moment now) override {
-        return change(now, [this, wanted = std::move(wanted), now](sqlite::session& session,
-                                                                   event_list& events) {
-            return task_changes(session, now, events, ids_, max_queues_).change_all(wanted);
-        });
+        return change(
+            now, [this, wanted = std::move(wanted), now](sql_session& session, event_list& events) {
+                return task_changes(session, now, events, ids_, max_queues_).change_all(wanted);
+            });
     }
     task<change_result> edit(task_id id, task_edit edit, moment now) override {
-        return change(now, [this, id, edit = std::move(edit), now](sqlite::session& session,
-                                                                   event_list& events) {
-            return task_changes(session, now, events, ids_, max_queues_).edit(id, edit);
-        });
+        return change(
+            now, [this, id, edit = std::move(edit), now](sql_session& session, event_list& events) {
+                return task_changes(session, now, events, ids_, max_queues_).edit(id, edit);
+            });
     }
 
     // ---- queues
 
     task<std::vector<queue_record>> queues() override {
-        return read([](sqlite::session& session) {
-            static const std::string sql =
-                "SELECT " + std::string(queue_columns) + " FROM queues ORDER BY name";
-            const sqlite::rows found = session.query(sql);
-            std::vector<queue_record> queues;
-            for (const sqlite::row each : found) {
-                queues.push_back(read_queue(each));
-            }
-            return queues;
-        });
+        return read([](sql_session& session) { return list_queues(session); });
     }
     task<std::vector<due_queue>> oldest_due(moment now) override {
-        return read([now](sqlite::session& session) { return find_oldest_due(session, now); });
+        return read([now](sql_session& session) { return find_oldest_due(session, now); });
     }
     task<> pause(std::string_view queue, bool is_paused) override {
         return change_queue(std::string(queue),
-                            [is_paused](sqlite::session& session, std::string_view name) {
+                            [is_paused](sql_session& session, std::string_view name) {
                                 session.execute(
                                     "INSERT INTO queues(name, is_paused) VALUES (?1, ?2) ON "
                                     "CONFLICT(name) DO UPDATE SET is_paused = ?2",
@@ -280,52 +308,38 @@ public:
                             });
     }
     task<> limit(std::string_view queue, queue_limits limits) override {
-        return change_queue(
-            std::string(queue), [limits](sqlite::session& session, std::string_view name) {
-                session.execute(
-                    "INSERT INTO queues(name, max_pending, max_running, rate, burst, "
-                    "key_max_running, key_rate, key_burst) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
-                    "ON CONFLICT(name) DO UPDATE SET max_pending = ?2, max_running = ?3, rate = "
-                    "?4, burst = ?5, key_max_running = ?6, key_rate = ?7, key_burst = ?8",
-                    name, limits.max_pending, limits.max_running, limits.rate, limits.burst,
-                    limits.key_max_running, limits.key_rate, limits.key_burst);
-                // Flows that their rate still holds back become ready, too: the next claim checks.
-                session.execute(
-                    "UPDATE flows SET place = CASE WHEN due = 0 AND ready_branches = 0 THEN 0 WHEN "
-                    "is_paused THEN 4 WHEN coalesce(own_max_running, ?2) > 0 AND running >= "
-                    "coalesce(own_max_running, ?2) THEN 2 ELSE 1 END WHERE queue = (SELECT id FROM "
-                    "queues WHERE name = ?1) AND place != 0",
-                    name, limits.key_max_running);
-            });
+        return change_queue(std::string(queue),
+                            [limits](sql_session& session, std::string_view name) {
+                                limit_queue(session, name, limits);
+                            });
     }
 
     task<key_settings> change_key(std::string_view queue, std::string_view key, key_change change,
                                   moment now) override {
         const std::string queue_name(queue);
         const std::string key_name(key);
-        auto write = [&](sqlite::session& session, event_list&) {
+        auto write = [&](sql_session& session, event_list&) {
             return detail::change_key(session, queue_name, key_name, change, now, max_queues_);
         };
         const key_settings changed = co_await this->change(now, write);
-        if (observer_ != nullptr) {
-            observer_->queue_changed(queue_name);
-        }
+        tell_queue_changed(queue_name);
         co_return changed;
     }
     task<std::vector<key_record>> keys(std::string_view queue, key_query query) override {
-        return read([queue = std::string(queue), query = std::move(query)](
-                        sqlite::session& session) { return list_keys(session, queue, query); });
+        return read([queue = std::string(queue), query = std::move(query)](sql_session& session) {
+            return list_keys(session, queue, query);
+        });
     }
 
     task<queue_removal> remove_queue(std::string_view queue, bool with_pending) override {
         const std::string name(queue);
         queue_remover remover(name, with_pending);
-        auto begin = [&](sqlite::session& session) { return remover.begin(session); };
+        auto begin = [&](sql_session& session) { return remover.begin(session); };
         bool has_more = co_await read(begin);
         while (has_more) {
-            auto find = [&](sqlite::session& session) { return remover.find(session); };
+            auto find = [&](sql_session& session) { return remover.find(session); };
             const std::vector<std::int64_t> ids = co_await read(find);
-            auto remove = [&](sqlite::session& session, event_list&) {
+            auto remove = [&](sql_session& session, event_list&) {
                 return remover.remove(session, ids);
             };
             if (!ids.empty()) {
@@ -333,12 +347,10 @@ public:
             }
             has_more = !remover.is_at_end();
         }
-        auto finish = [&](sqlite::session& session, event_list&) {
-            return remover.finish(session);
-        };
+        auto finish = [&](sql_session& session, event_list&) { return remover.finish(session); };
         const queue_removal result = co_await change({}, finish);
-        if (observer_ != nullptr && result.what == queue_removal::verdict::removed) {
-            observer_->queue_changed(name);
+        if (result.what == queue_removal::verdict::removed) {
+            tell_queue_changed(name);
         }
         co_return result;
     }
@@ -346,64 +358,46 @@ public:
     // ---- destinations
 
     task<> limit_destinations(std::string_view kind, destination_limits limits) override {
-        return change({}, [kind = std::string(kind), limits](sqlite::session& session,
-                                                             event_list&) {
-            const sqlite::changed written = session.execute(
-                "INSERT INTO destination_kinds(kind_name, max_running, rate, burst, open_after, "
-                "open_for) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(kind_name) DO UPDATE SET "
-                "max_running = ?2, rate = ?3, burst = ?4, open_after = ?5, open_for = ?6 WHERE "
-                "(max_running, rate, burst, open_after, open_for) != (?2, ?3, ?4, ?5, ?6)",
-                kind, limits.max_running, limits.rate, limits.burst, limits.open_after,
-                limits.open_for.count());
-            if (written.rows > 0) {
-                // All that hold tasks back become ready: the next claim checks each.
-                session.execute(
-                    "UPDATE destinations SET place = 1 WHERE place != 0 AND kind = (SELECT id FROM "
-                    "destination_kinds WHERE kind_name = ?)",
-                    kind);
-            }
+        return change({}, [kind = std::string(kind), limits](sql_session& session, event_list&) {
+            limit_destinations_of(session, kind, limits);
         });
     }
     task<std::vector<destination_record>> destinations(std::size_t limit, timestamp now) override {
-        return read([limit, now](sqlite::session& session) {
-            return list_destinations(session, limit, now);
-        });
+        return read(
+            [limit, now](sql_session& session) { return list_destinations(session, limit, now); });
     }
 
     task<std::vector<endpoint_record>> disabled_endpoints() override {
-        return read([](sqlite::session& session) { return list_disabled_endpoints(session); });
+        return read([](sql_session& session) { return list_disabled_endpoints(session); });
     }
     task<bool> enable_endpoint(std::string_view kind, std::string_view name) override {
-        return change({}, [kind = std::string(kind), name = std::string(name)](
-                              sqlite::session& session, event_list&) {
-            return session
-                       .execute("DELETE FROM disabled_endpoints WHERE kind = ? AND name = ?", kind,
-                                name)
-                       .rows > 0;
+        return change({}, [kind = std::string(kind), name = std::string(name)](sql_session& session,
+                                                                               event_list&) {
+            return session.count("DELETE FROM disabled_endpoints WHERE kind = ? AND name = ?", kind,
+                                 name) > 0;
         });
     }
 
     // ---- schedules
 
     task<> put_schedule(schedule plan, timestamp next_slot) override {
-        return change({},
-                      [plan = std::move(plan), next_slot](sqlite::session& session, event_list&) {
-                          detail::put_schedule(session, plan, next_slot);
-                      });
+        return change({}, [plan = std::move(plan), next_slot](sql_session& session, event_list&) {
+            detail::put_schedule(session, plan, next_slot);
+        });
     }
     task<bool> remove_schedule(std::string_view name) override {
-        return change({}, [name = std::string(name)](sqlite::session& session, event_list&) {
-            return session.execute("DELETE FROM schedules WHERE name = ?", name).rows > 0;
+        return change({}, [name = std::string(name)](sql_session& session, event_list&) {
+            return session.count("DELETE FROM schedules WHERE name = ?", name) > 0;
         });
     }
     task<std::vector<schedule_record>> schedules() override {
-        return read([](sqlite::session& session) { return read_schedules(session); });
+        return read([](sql_session& session) { return read_schedules(session); });
     }
     task<std::optional<submit_result>> fire(std::string_view name, timestamp slot,
                                             timestamp next_slot, std::optional<new_task> task,
                                             moment now) override {
         return change(now, [this, name = std::string(name), slot, next_slot, task = std::move(task),
-                            now](sqlite::session& session, event_list& events) {
+                            now](sql_session& session, event_list& events) {
             return schedule_writer(session, now, events, ids_, max_queues_)
                 .fire(name, slot, next_slot, task);
         });
@@ -411,12 +405,12 @@ public:
     task<std::optional<submit_result>> run_schedule(std::string_view name, new_task task,
                                                     moment now) override {
         return change(now, [this, name = std::string(name), task = std::move(task), now](
-                               sqlite::session& session, event_list& events) {
+                               sql_session& session, event_list& events) {
             return schedule_writer(session, now, events, ids_, max_queues_).run(name, task);
         });
     }
     task<bool> pause_schedule(std::string_view name, bool is_paused, timestamp next_slot) override {
-        return change({}, [name = std::string(name), is_paused, next_slot](sqlite::session& session,
+        return change({}, [name = std::string(name), is_paused, next_slot](sql_session& session,
                                                                            event_list&) {
             return detail::pause_schedule(session, name, is_paused, next_slot);
         });
@@ -425,25 +419,26 @@ public:
     // ---- maintenance
 
     task<std::size_t> purge(retention kept, moment now) override {
-        return change_unsynced(now, [kept, now](sqlite::session& session, event_list&) {
-            return purge_batch(session, kept, now);
+        return change_unsynced(now, [this, kept, now](sql_session& session, event_list& events) {
+            return purge_batch(session, kept, now, events, ids_, max_queues_);
         });
     }
     task<> probe(moment now) override {
         co_await try_claim(now);
-        auto count = [](sqlite::session& session, event_list&) {
+        auto count = [](sql_session& session, event_list&) {
             session.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
         };
         co_await change({}, count);
     }
-    task<> close() override { return file_->close(); }
-    void observe(store_observer* observer) noexcept override { observer_ = observer; }
+    task<> close() override { return backend().close(); }
+    void observe(store_observer* observer) noexcept override { store_calls::observe(observer); }
+    workflow_store& workflows() noexcept override { return workflows_; }
 
 private:
     // Claims a task, for no node, and takes that back.
     task<> try_claim(moment now) {
         struct taken_back {};
-        auto claim_and_fail = [now](sqlite::session& session, event_list&) {
+        auto claim_and_fail = [now](sql_session& session, event_list&) {
             claim_request request;
             request.now = now;
             event_list unused(false, now.at);
@@ -457,61 +452,25 @@ private:
         }
     }
 
-    // Runs work(session&, event_list&) as a transaction.
-    template <class Work>
-    auto change(moment now, Work work)
-        -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
-        return commit<true>(now, std::move(work));
-    }
-    // A power failure may undo these changes: the rescue after the next start would do so anyway.
-    template <class Work>
-    auto change_unsynced(moment now, Work work)
-        -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
-        return commit<false>(now, std::move(work));
-    }
+    // Runs work(session_writer&) as a transaction.
     template <bool IsSynced, class Work>
-    auto commit(moment now, Work work)
-        -> task<std::invoke_result_t<Work&, sqlite::session&, event_list&>> {
-        using answer_type = std::invoke_result_t<Work&, sqlite::session&, event_list&>;
-        constexpr bool has_answer = !std::is_void_v<answer_type>;
-        const bool is_observed = observer_ != nullptr;
-        auto run = [&](sqlite::session& session) {
-            event_list events(is_observed, now.at);
-            outcome<std::conditional_t<has_answer, answer_type, bool>> result;
-            if constexpr (has_answer) {
-                result.answer = work(session, events);
-            } else {
-                work(session, events);
-            }
-            result.events = events.take();
-            return result;
+    auto change_sessions(moment now, Work work)
+        -> task<std::invoke_result_t<Work&, session_writer&>> {
+        auto run = [this, now, work = std::move(work)](sql_session& session, event_list& events) {
+            session_writer sessions(session, now, events, ids_, max_queues_);
+            return work(sessions);
         };
-        std::optional<std::invoke_result_t<decltype(run)&, sqlite::session&>> done;
-        if (file_->is_lost()) {
-            co_await file_->find_again();
-        }
-        const std::shared_ptr<sqlite::database> database = file_->database();
-        try {
-            if constexpr (IsSynced) {
-                done.emplace(co_await database->write(run));
-            } else {
-                done.emplace(co_await database->write_unsynced(run));
-            }
-        } catch (const sqlite::error& error) {
-            file_->failed(error);
-        }
-        if (observer_ != nullptr && !done->events.empty()) {
-            observer_->changed(done->events);
-        }
-        if constexpr (has_answer) {
-            co_return std::move(done->answer);
+        if constexpr (IsSynced) {
+            return change(now, std::move(run));
+        } else {
+            return change_unsynced(now, std::move(run));
         }
     }
 
     // Runs work(session&, name) on a queue that exists or that max_queues allows.
     template <class Work>
     task<> change_queue(std::string name, Work work) {
-        auto check_and_work = [&](sqlite::session& session, event_list&) {
+        auto check_and_work = [&](sql_session& session, event_list&) {
             if (session.query("SELECT 1 FROM queues WHERE name = ?", name).empty() &&
                 !has_room_for_queue(session, name, max_queues_)) {
                 throw_too_many_queues(name, max_queues_);
@@ -519,48 +478,23 @@ private:
             work(session, name);
         };
         co_await change({}, check_and_work);
-        if (observer_ != nullptr) {
-            observer_->queue_changed(name);
-        }
+        tell_queue_changed(name);
     }
 
-    template <class Work>
-    auto read(Work work) -> task<std::invoke_result_t<Work&, sqlite::session&>> {
-        std::optional<std::invoke_result_t<Work&, sqlite::session&>> answer;
-        if (file_->is_lost()) {
-            co_await file_->find_again();
-        }
-        const std::shared_ptr<sqlite::database> database = file_->database();
-        try {
-            auto run = [&](sqlite::session& session) { return work(session); };
-            answer.emplace(co_await database->read(run));
-        } catch (const sqlite::error& error) {
-            file_->failed(error);
-        }
-        co_return std::move(*answer);
-    }
-
-    std::unique_ptr<sqlite_file> file_;
     const std::size_t max_queues_;
     id_source ids_;  // used by the writer thread
-    store_observer* observer_ = nullptr;
+    sqlite_workflows workflows_{*this, ids_, max_queues_};
 };
 
 }  // namespace
 
-task<std::unique_ptr<store>> open_sqlite_store(std::string path, sqlite_store_options options) {
-    if (options.max_queues == 0) {
-        throw invalid_argument("open_sqlite_store: max_queues is 0; it must be 1 or more");
-    }
-    if (options.cache_megabytes == 0 || options.cache_megabytes > 100'000) {
-        throw invalid_argument("open_sqlite_store: cache_megabytes is " +
-                               std::to_string(options.cache_megabytes) +
-                               "; it must be 1 to 100000");
-    }
-    std::unique_ptr<sqlite_file> file = co_await sqlite_file::open(std::move(path), options);
-    std::unique_ptr<store> opened =
-        std::make_unique<sqlite_store>(std::move(file), options.max_queues);
-    co_return opened;
+namespace detail {
+
+std::unique_ptr<store> make_sql_store(std::unique_ptr<sql_backend> backend,
+                                      std::size_t max_queues) {
+    return std::make_unique<sql_store>(std::move(backend), max_queues);
 }
+
+}  // namespace detail
 
 }  // namespace weir::service

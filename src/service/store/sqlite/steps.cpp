@@ -8,7 +8,7 @@
 
 namespace weir::service::detail {
 
-step_answer keep_step(sqlite::session& session, std::int64_t node, const run_key& key,
+step_answer keep_step(sql_session& session, std::int64_t node, const run_key& key,
                       const step_record& step) {
     step_answer answer;
     const std::int64_t id = key.id.number();
@@ -45,7 +45,7 @@ step_answer keep_step(sqlite::session& session, std::int64_t node, const run_key
     return answer;
 }
 
-void read_steps(sqlite::session& session, task_record& of) {
+void read_steps(sql_session& session, task_record& of) {
     if (of.step_count == 0) {
         return;
     }
@@ -60,7 +60,7 @@ void read_steps(sqlite::session& session, task_record& of) {
     }
 }
 
-void forget_steps(sqlite::session& session, std::int64_t task) {
+void forget_steps(sql_session& session, std::int64_t task) {
     session.execute("DELETE FROM steps WHERE task = ?", task);
     session.execute("UPDATE tasks SET steps = NULL, step_bytes = NULL WHERE id = ?", task);
 }

@@ -2,7 +2,8 @@
 // The steps that handlers have kept.
 #pragma once
 
-#include <weir/db/sqlite/session.hpp>
+#include "service/store/sql_session.hpp"
+
 #include <weir/service/store.hpp>
 
 #include <cstdint>
@@ -11,12 +12,12 @@
 namespace weir::service::detail {
 
 // See store::keep_step().
-step_answer keep_step(sqlite::session& session, std::int64_t node, const run_key& key,
+step_answer keep_step(sql_session& session, std::int64_t node, const run_key& key,
                       const step_record& step);
 
 // The steps of a task, as its row counts them: a task without steps costs no query.
-void read_steps(sqlite::session& session, task_record& of);
+void read_steps(sql_session& session, task_record& of);
 
-void forget_steps(sqlite::session& session, std::int64_t task);
+void forget_steps(sql_session& session, std::int64_t task);
 
 }  // namespace weir::service::detail

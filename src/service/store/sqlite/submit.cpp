@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <random>
 #include <string>
 
 namespace weir::service::detail {
@@ -23,15 +24,24 @@ std::optional<T> null_if(const T& value, const T& default_value) {
 
 }  // namespace
 
-task_id id_source::next(sqlite::session& session, timestamp now, task_id previous) {
+task_id id_source::next(sql_session& session, timestamp now, task_id previous) {
     if (!previous) {
-        const auto newest =
-            session.query("SELECT max(id) FROM tasks").one<std::optional<std::int64_t>>();
+        std::optional<std::int64_t> newest;
+        if (!is_shared_ || !has_read_) {
+            newest = session.query("SELECT max(id) FROM tasks").one<std::optional<std::int64_t>>();
+            has_read_ = true;
+        }
         previous = task_id(std::max(last_.load(std::memory_order_relaxed), newest.value_or(0)));
     }
     const auto milliseconds =
         std::chrono::floor<std::chrono::milliseconds>(now.time_since_epoch()).count();
-    const task_id made = next_id(previous, milliseconds);
+    task_id made = next_id(previous, milliseconds);
+    // After an id of another process, too: that one continues with the next.
+    if (is_shared_ && (made.milliseconds() > previous.milliseconds() ||
+                       previous.number() != last_.load(std::memory_order_relaxed))) {
+        constexpr std::uint32_t half = 1U << (task_id::counter_bits - 1);
+        made = task_id(made.number() + std::random_device()() % half);
+    }
     last_.store(made.number(), std::memory_order_relaxed);
     return made;
 }
@@ -55,7 +65,7 @@ std::optional<submit_result> submitter::find_duplicate(const new_task& task) {
     return answer;
 }
 
-submit_result submitter::add(const new_task& task) {
+submit_result submitter::add(const new_task& task, const placement& in) {
     if (!task.idempotency_key.empty()) {
         if (const auto answer = find_duplicate(task)) {
             return *answer;
@@ -75,26 +85,33 @@ submit_result submitter::add(const new_task& task) {
         queue.count(task_state::pending) >= queue.limits.max_pending) {
         return {submit_result::verdict::queue_full, {}};
     }
-    return {submit_result::verdict::made, insert(task, queue)};
+    return {submit_result::verdict::made, insert(task, queue, in)};
 }
 
-task_id submitter::add_follow_up(const new_task& task, queue_row& instead) {
-    queue_row* const queue = books_.queue(task.queue, max_queues_);
-    return insert(task, queue != nullptr ? *queue : instead);
+task_id submitter::add_follow_up(const new_task& task, queue_row* instead) {
+    queue_row* queue = books_.queue(task.queue, max_queues_);
+    if (queue == nullptr) {
+        queue = instead != nullptr ? instead : books_.queue(default_queue, max_queues_);
+    }
+    return insert(task, *queue, {});
 }
 
-task_id submitter::insert(const new_task& task, queue_row& queue) {
+task_id submitter::insert(const new_task& task, queue_row& queue, const placement& in) {
     flow_row& flow = books_.flow(queue, task.flow_key);
-    branch_row* const branch =
-        task.destination.empty()
-            ? nullptr
-            : &books_.branch(flow, books_.destination(task.kind, task.destination));
+    branch_row* branch = nullptr;
+    if (task.is_remote) {
+        branch = &books_.branch(flow, books_.pool(task.kind));
+    } else if (!task.destination.empty()) {
+        branch = &books_.branch(flow, books_.destination(task.kind, task.destination));
+    }
     const task_place place = {queue, flow, branch};
     last_ = ids_.next(session_, now_.at, last_);
     const std::int64_t id = last_.number();
     const timestamp due_at = task.run_at.value_or(now_.at);
-    const bool is_due = due_at <= now_.at;
-    const line_position position = later_position(place, task.priority, due_at, now_);
+    const bool is_waiting = in.waits.value_or(0) > 0;
+    const bool is_due = due_at <= now_.at && !is_waiting;
+    const line_position position = is_waiting ? waiting_position(place, id)
+                                              : later_position(place, task.priority, due_at, now_);
     const bool is_inline = task.payload.size() <= max_inline_payload;
     const retry_settings defaults;
     const std::string tags = write_tags(task.tags);
@@ -105,8 +122,9 @@ task_id submitter::insert(const new_task& task, queue_row& queue) {
     session_.execute(
         "INSERT INTO tasks(id, queue, flow, state, line, rank, priority, created_at, due_at, kind, "
         "run_at, timeout_ms, max_attempts, backoff_ms, factor, max_backoff_ms, jitter, "
-        "idempotency_key, tags, branch, payload) VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-        "?, ?, ?, ?, ?, ?, ?)",
+        "idempotency_key, tags, branch, waits, payload_from, in_group, payload) VALUES (?, ?, ?, "
+        "0, "
+        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         id, queue.id, flow.id, position.line, position.rank, task.priority, number_of(now_.at),
         number_of(due_at), task.kind, run_at,
         null_if(task.timeout.count(), std::chrono::milliseconds::rep{0}),
@@ -115,7 +133,8 @@ task_id submitter::insert(const new_task& task, queue_row& queue) {
         null_if(task.retry.factor, defaults.factor),
         null_if(task.retry.max_backoff.count(), defaults.max_backoff.count()),
         null_if(task.retry.jitter, defaults.jitter), null_if_empty(task.idempotency_key),
-        null_if_empty(tags), branch != nullptr ? std::optional(branch->id) : std::nullopt,
+        null_if_empty(tags), branch != nullptr ? std::optional(branch->id) : std::nullopt, in.waits,
+        in.payload_from, in.group,
         is_inline ? std::optional<std::string_view>(task.payload) : std::nullopt);
     if (!is_inline) {
         session_.execute("INSERT INTO payloads(task, payload) VALUES (?, ?)", id, task.payload);
@@ -136,7 +155,8 @@ task_id submitter::insert(const new_task& task, queue_row& queue) {
         session_.execute("UPDATE tasks SET secret = ? WHERE id = ?", write_tags(task.secret), id);
     }
     for (const std::string& each : task.tags) {
-        session_.execute("INSERT OR IGNORE INTO tags(tag, task) VALUES (?, ?)", each, id);
+        session_.execute("INSERT INTO tags(tag, task) VALUES (?, ?) ON CONFLICT DO NOTHING", each,
+                         id);
     }
     books_.enters(place, {task_state::pending, is_due});
     if (events_.is_observed()) {
@@ -145,9 +165,25 @@ task_id submitter::insert(const new_task& task, queue_row& queue) {
         made.kind = task.kind;
         made.queue = queue.name;
         made.due_at = due_at;
+        made.waits = in.waits.value_or(0);
         events_.add(made);
     }
     return last_;
+}
+
+void submit_call::run(sql_session& session, std::span<sql_joint_work* const> all) {
+    ledger books(session, now_);
+    for (sql_joint_work* const work : all) {
+        auto& call = static_cast<submit_call&>(*work);
+        event_list events(call.is_observed_, call.now_.at);
+        submitter tasks(session, books, ids_, events, call.now_, max_queues_);
+        call.results_.clear();
+        for (const new_task& each : call.batch_) {
+            call.results_.push_back(tasks.add(each));
+        }
+        call.events_ = events.take();
+    }
+    books.close();
 }
 
 }  // namespace weir::service::detail

@@ -8,10 +8,17 @@
 // Most of a task's cost is index updates, so one index serves all purposes: a task is always in one
 // line, at a rank. The lines are: due tasks (one line per flow and one per branch, by priority),
 // tasks that are due later (one per queue, by that time), tasks that wait for a delay (one per
-// queue, 8 * queue + 5, by its end on the steady clock), running tasks (one per node), and ended
-// tasks (one per state, by the time of their end). A flow is the set of tasks of one queue with the
+// queue, 8 * queue + 5, by its end on the steady clock), tasks that wait for other tasks (one per
+// queue, 8 * queue + 7), running tasks (one per node), and ended tasks (one per state, by the time
+// of their end). A flow is the set of tasks of one queue with the
 // same flow key; the tasks without a key are a flow, too. A branch is the set of tasks of one flow
 // with the same destination; tasks without a destination are in no branch.
+//
+// Tasks for workers have a pool, the destination of their kind whose name is empty. A pool asks for
+// a pause that never ends, so the branches of a pool are always parked, also for a process of a
+// version that does not know pools: no claim of a node sees them. A parked branch of a pool is
+// offered to workers while its flow may take tasks, in an index by pool, queue and turn; otherwise
+// its flow holds it.
 
 #include "service/store/sqlite/file/schema.hpp"
 
@@ -246,6 +253,89 @@ CREATE TABLE steps(
     UNIQUE(task, name));
 ALTER TABLE tasks ADD COLUMN steps INTEGER;       -- their number; null: none
 ALTER TABLE tasks ADD COLUMN step_bytes INTEGER;  -- of all their results
+)sql",
+    R"sql(
+ALTER TABLE branches ADD COLUMN pool INTEGER;     -- its destination, if that is a pool
+-- Of a pool with due tasks: its queue, if its flow may take tasks; 0: the flow holds it.
+ALTER TABLE branches ADD COLUMN offered INTEGER;
+ALTER TABLE branches ADD COLUMN free_at INTEGER NOT NULL DEFAULT 0;      -- held by a rate until then
+ALTER TABLE flows ADD COLUMN held_branches INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX flows_holding ON flows(id) WHERE held_branches > 0;
+CREATE INDEX branches_offered ON branches(pool, offered, turn) WHERE offered > 0;
+CREATE INDEX branches_slowed ON branches(pool, free_at) WHERE free_at > 0;
+CREATE INDEX branches_hidden ON branches(pool)    -- by an older process
+    WHERE pool > 0 AND due > 0 AND offered IS NULL;
+-- The last turn of a queue among the tasks of a pool. Branches have theirs, as flows do.
+CREATE TABLE pool_turns(
+    pool INTEGER NOT NULL,
+    queue INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    PRIMARY KEY(pool, queue)) WITHOUT ROWID;
+INSERT INTO meta VALUES('pool_turns', 0);         -- of all pools
+
+-- Sessions of workers: each is a node, without a host. A running task of a session has the number of
+-- the poll that has claimed it as its rank.
+CREATE TABLE workers(
+    node INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    kinds TEXT NOT NULL,                          -- JSON
+    queues TEXT NOT NULL,                         -- JSON
+    sdk TEXT NOT NULL,
+    is_draining INTEGER NOT NULL DEFAULT 0,
+    free INTEGER NOT NULL DEFAULT 0,
+    heard_at INTEGER NOT NULL,                    -- on the steady clock, so the next ones
+    polled_at INTEGER,
+    beat_at INTEGER NOT NULL DEFAULT 0,           -- the last heartbeat that counts
+    last_poll INTEGER NOT NULL DEFAULT 0,         -- the highest number
+    last_claim INTEGER NOT NULL DEFAULT 0,        -- the highest number that has got tasks
+    known_claim INTEGER NOT NULL DEFAULT 0);      -- last_claim at beat_at
+CREATE TABLE worker_kinds(kind TEXT PRIMARY KEY) WITHOUT ROWID;
+)sql",
+    R"sql(
+ALTER TABLE tasks ADD COLUMN waits INTEGER;         -- unmet dependencies; null: it has none at all
+ALTER TABLE tasks ADD COLUMN has_children INTEGER;  -- 1: tasks depend on it, or did
+ALTER TABLE tasks ADD COLUMN payload_from INTEGER;  -- the parent whose result becomes the payload
+ALTER TABLE tasks ADD COLUMN in_group INTEGER;
+ALTER TABLE tasks ADD COLUMN is_detached INTEGER;   -- 1: retried after the end of its group
+CREATE INDEX tasks_group ON tasks(in_group) WHERE in_group IS NOT NULL;
+
+CREATE TABLE edges(
+    child INTEGER NOT NULL,
+    parent INTEGER NOT NULL,           -- may be gone
+    policy INTEGER NOT NULL,           -- 0 cancel, 1 run, 2 hold
+    outcome INTEGER,                   -- null: open; 1 completed, 2 failed, 3 cancelled, 4 gone
+    PRIMARY KEY(child, parent)) WITHOUT ROWID;
+CREATE INDEX edges_parent ON edges(parent);
+
+CREATE TABLE task_groups(
+    id INTEGER PRIMARY KEY,
+    name TEXT,
+    queue TEXT NOT NULL,
+    idempotency_key TEXT,
+    state INTEGER NOT NULL DEFAULT 0,  -- 0 open, 1 cancelling, 2 completed, 3 failed, 4 cancelled
+    is_sealed INTEGER NOT NULL,
+    on_failure INTEGER NOT NULL,       -- as the policy of edges
+    runs_on_cancel INTEGER NOT NULL,   -- its callback
+    total INTEGER NOT NULL DEFAULT 0,  -- members
+    open INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    callback TEXT,                     -- JSON
+    callback_task INTEGER,
+    created_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    purge_at INTEGER);                 -- when to look again whether it can be removed; null: open
+CREATE UNIQUE INDEX groups_once ON task_groups(idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX groups_cancelling ON task_groups(id) WHERE state = 1;
+CREATE INDEX groups_ended ON task_groups(purge_at) WHERE purge_at IS NOT NULL;
+
+-- What ends of tasks and cancels of groups still have to do, where one transaction was not enough.
+CREATE TABLE ripples(
+    kind INTEGER NOT NULL,             -- see task_ends.hpp
+    id INTEGER NOT NULL,
+    outcome INTEGER NOT NULL,
+    after INTEGER NOT NULL,            -- the last task that was told
+    PRIMARY KEY(kind, id)) WITHOUT ROWID;
 )sql"};
 
 std::int64_t pragma(sqlite::session& session, const char* name) {

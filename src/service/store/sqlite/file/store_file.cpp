@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <fstream>
 
 namespace weir::service::detail {
 
@@ -24,6 +25,42 @@ namespace {
 
 constexpr std::chrono::milliseconds settle_time(300);  // unchanged so long: the copy is complete
 constexpr int has_moved = 8 | (4 << 8);
+
+// A process of an older version does not offer the branches of a flow that it makes free. Claims
+// hold again those that are not.
+void offer_held_branches(sqlite::session& session) {
+    session.execute(
+        "UPDATE branches SET offered = (SELECT queue FROM flows WHERE flows.id = flow), free_at = "
+        "0 WHERE offered = 0 AND flow IN (SELECT id FROM flows WHERE held_branches > 0)");
+    session.execute("UPDATE flows SET held_branches = 0 WHERE held_branches > 0");
+}
+
+// Differs after each start of the machine.
+std::int64_t boot_number() {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string id;
+    std::getline(file, id);
+    std::uint64_t number = 14695981039346656037U;  // FNV-1a
+    for (const char each : id) {
+        number = (number ^ static_cast<unsigned char>(each)) * 1099511628211U;
+    }
+    return static_cast<std::int64_t>(number >> 1);
+}
+
+// A power failure may have undone the last claims for workers, and their numbers with them. A
+// worker on another machine still has them. So that no session gets the same run twice, sessions
+// end with the machine: their workers begin new ones, and rescue() returns what they ran.
+void end_sessions_of_former_boots(sqlite::session& session) {
+    const std::int64_t boot = boot_number();
+    const sqlite::rows last = session.query("SELECT value FROM meta WHERE name = 'boot'");
+    if (!last.empty() && last[0].get<std::int64_t>(0) == boot) {
+        return;
+    }
+    session.execute(
+        "UPDATE nodes SET expires_at = 0, is_gone = NOT EXISTS(SELECT 1 FROM tasks WHERE line = 8 "
+        "* number + 2) WHERE is_gone = 0 AND number IN (SELECT node FROM workers)");
+    session.execute("INSERT OR REPLACE INTO meta(name, value) VALUES ('boot', ?)", boot);
+}
 
 class search_guard {
 public:
@@ -74,6 +111,11 @@ task<> sqlite_file::open_database(bool is_new_allowed) {
     while (has_more) {
         has_more = co_await opened->write(prepare);
     }
+    auto repair = [](sqlite::session& session) {
+        offer_held_branches(session);
+        end_sessions_of_former_boots(session);
+    };
+    co_await opened->write(repair);
     auto read_statuses = [&] {
         file_ = read_status(path_);
         log_ = read_status(path_ + "-wal");

@@ -50,6 +50,9 @@ branch_row read_branch(const sqlite::row& row) {
     take(read.head);
     take(read.turn);
     read.place = static_cast<branch_row::whereabouts>(row.get<int>(next++));
+    take(read.pool);
+    take(read.offered);
+    take(read.free_at);
     return read;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Destinations, and branches: the tasks of one flow that have the same destination. Due tasks of a
-// branch wait in a line of their own, so that a claim passes them over together.
+// branch wait in a line of their own, so that a claim passes them over together. The pool of the
+// workers of a kind is a destination without a name.
 #pragma once
 
 #include "service/store/destination_gate.hpp"
@@ -8,6 +9,7 @@
 #include <weir/db/sqlite/session.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,10 +31,15 @@ struct destination_row {
     bool is_changed = false;
 
     destination_gate gate() noexcept { return {limits, state}; }
+    bool is_pool() const noexcept { return name.empty(); }
 };
 
+// The pause that a pool asks for: see file/schema.cpp.
+inline constexpr std::int64_t pool_pause = 253'370'764'800'000'000;  // in microseconds: year 9999
+
 struct branch_row {
-    // idle: nothing is due; ready: in the walk of its flow; parked: waits for its destination.
+    // idle: nothing is due; ready: in the walk of its flow; parked: waits for its destination, or
+    // for workers.
     enum class whereabouts : unsigned char { idle, ready, parked };
 
     std::int64_t id = 0;
@@ -44,6 +51,9 @@ struct branch_row {
     std::int64_t head = 0;  // that task
     std::int64_t turn = 0;
     whereabouts place{};
+    std::optional<std::int64_t> pool;     // see file/schema.cpp; so the next two
+    std::optional<std::int64_t> offered;  // its queue; 0: held by its flow
+    std::int64_t free_at = 0;
     bool is_changed = false;
     bool has_moved = false;  // the turn or place has changed, too
     bool is_woken = false;   // its destination has room for it, before other parked branches
@@ -57,7 +67,8 @@ inline constexpr std::string_view destination_query =
 destination_row read_destination(const sqlite::row& row);
 
 inline constexpr std::string_view branch_columns =
-    "id, flow, destination, tasks, due, rank, head, turn, place";
+    "id, flow, destination, tasks, due, rank, head, turn, place, pool, offered, free_at";
+inline constexpr std::size_t branch_column_count = 12;
 branch_row read_branch(const sqlite::row& row);
 
 }  // namespace weir::service::detail

@@ -11,10 +11,7 @@
 
 namespace weir::service::detail {
 
-void event_list::add(const task_record& task) {
-    if (!is_observed_) {
-        return;
-    }
+task_event event_list::to_event(const task_record& task) const {
     task_event event;
     event.id = task.id;
     event.kind = task.kind;
@@ -29,24 +26,36 @@ void event_list::add(const task_record& task) {
     event.at = now_;
     event.due_at = task.due_at;
     event.started_at = task.started_at.value_or(timestamp());
-    events_.push_back(std::move(event));
+    return event;
 }
 
-void event_list::add(sqlite::session& session, std::int64_t task) {
+void event_list::add(const task_record& task) {
+    if (is_observed_) {
+        events_.push_back(to_event(task));
+    }
+}
+
+void event_list::add(sql_session& session, std::int64_t task) {
     if (!is_observed_) {
         return;
     }
     // Not all columns: payloads and results may be long.
-    const sqlite::rows found = session.query(
+    unread next;
+    next.event = events_.size();
+    next.answer = session.ask(
         "SELECT state, is_cancelling, run, failures, due_at, started_at, kind, progress, message, "
-        "error, (SELECT name FROM queues WHERE queues.id = queue) FROM tasks WHERE id = ?",
+        "error, (SELECT name FROM queues WHERE queues.id = queue), coalesce(waits, 0) FROM tasks "
+        "WHERE id = ?",
         task);
-    if (found.empty()) {
-        return;
-    }
-    const sqlite::row row = found[0];
+    events_.emplace_back().id = task_id(task);
+    unread_.push_back(std::move(next));
+}
+
+namespace {
+
+task_record read_changed(task_id id, const sqlite::row& row) {
     task_record read;
-    read.id = task_id(task);
+    read.id = id;
     read.state = static_cast<task_state>(row.get<int>(0));
     read.is_cancelling = row.get<bool>(1);
     read.run = row.get<std::uint32_t>(2);
@@ -60,7 +69,21 @@ void event_list::add(sqlite::session& session, std::int64_t task) {
     read.message = row.get<std::optional<std::string>>(8).value_or("");
     read.error = row.get<std::optional<std::string>>(9).value_or("");
     read.queue = row.get<std::string>(10);
-    add(read);
+    read.waits = row.get<std::uint32_t>(11);
+    return read;
+}
+
+}  // namespace
+
+std::vector<task_event> event_list::take() {
+    for (const unread& each : unread_) {
+        const sqlite::rows found = each.answer->take();
+        task_event& event = events_[each.event];
+        event = found.empty() ? task_event() : to_event(read_changed(event.id, found[0]));
+    }
+    unread_.clear();
+    std::erase_if(events_, [](const task_event& each) { return !each.id; });
+    return std::move(events_);
 }
 
 }  // namespace weir::service::detail

@@ -2,11 +2,16 @@
 // A transaction touches few queues and often one flow, however many tasks it has, so each row is
 // read once and written once. The place of a row follows from its counts and limits: close()
 // computes it, and updates the indexed columns only if they change. A branch is parked while its
-// destination has no room for it, and behind other parked branches until a claim wakes it.
+// destination has no room for it, and behind other parked branches until a claim wakes it. A branch
+// of a pool is offered or held as its flow is when the transaction changes the branch; a flow that
+// becomes free offers what it holds. A branch that is still offered although its flow has become
+// full by tasks of other branches is held by the claim that finds it.
 
 #include "service/store/sqlite/rows/ledger.hpp"
 
 #include "service/store/sqlite/rows/task_rows.hpp"
+
+#include <algorithm>
 
 namespace weir::service::detail {
 
@@ -14,10 +19,9 @@ namespace {
 
 using whereabouts = flow_row::whereabouts;
 
-whereabouts place_of(const flow_row& flow, const queue_limits& limits, timestamp now) noexcept {
-    if (flow.due == 0 && flow.ready_branches == 0) {
-        return whereabouts::idle;
-    }
+// As if it had due tasks.
+whereabouts busy_place_of(const flow_row& flow, const queue_limits& limits,
+                          timestamp now) noexcept {
     if (flow.own.is_paused) {
         return whereabouts::paused;
     }
@@ -25,6 +29,11 @@ whereabouts place_of(const flow_row& flow, const queue_limits& limits, timestamp
         return whereabouts::full;
     }
     return flow.bucket(limits).available(now) == 0 ? whereabouts::slowed : whereabouts::ready;
+}
+
+whereabouts place_of(const flow_row& flow, const queue_limits& limits, timestamp now) noexcept {
+    return flow.due == 0 && flow.ready_branches == 0 ? whereabouts::idle
+                                                     : busy_place_of(flow, limits, now);
 }
 
 destination_row::whereabouts place_of(destination_row& row, timestamp now) noexcept {
@@ -39,6 +48,15 @@ destination_row::whereabouts place_of(destination_row& row, timestamp now) noexc
 }
 
 }  // namespace
+
+std::uint64_t flow_row::room(const queue_limits& limits, timestamp now) const noexcept {
+    if (own.is_paused || is_full(limits)) {
+        return 0;
+    }
+    const std::uint32_t most = own.max_running_in(limits);
+    const std::uint64_t available = bucket(limits).available(now);
+    return most == 0 ? available : std::min(available, most - static_cast<std::uint64_t>(running));
+}
 
 queue_row read_queue(const sqlite::row& row) {
     queue_row read;
@@ -66,9 +84,20 @@ queue_row read_queue(const sqlite::row& row) {
     return read;
 }
 
-flow_row read_flow(const sqlite::row& row) {
+std::string qualified(std::string_view table, std::string_view columns) {
+    std::string all = std::string(table) + ".";
+    for (const char each : columns) {
+        all += each;
+        if (each == ' ') {  // after a comma
+            all.append(table).append(".");
+        }
+    }
+    return all;
+}
+
+flow_row read_flow(const sqlite::row& row, std::size_t first) {
     flow_row read;
-    std::size_t next = 0;
+    std::size_t next = first;
     const auto take = [&](auto& member) {
         member = row.get<std::decay_t<decltype(member)>>(next++);
     };
@@ -87,6 +116,7 @@ flow_row read_flow(const sqlite::row& row) {
     take(read.own.max_running);
     take(read.own.rate);
     take(read.own.burst);
+    take(read.held_branches);
     return read;
 }
 
@@ -116,7 +146,7 @@ queue_row& ledger::queue(std::int64_t id) {
     return add(read_queue(found[0]));
 }
 
-bool has_room_for_queue(sqlite::session& session, std::string_view name, std::size_t max_queues) {
+bool has_room_for_queue(sql_session& session, std::string_view name, std::size_t max_queues) {
     return name == default_queue ||
            session.query("SELECT count(*) FROM queues").one<std::uint64_t>() < max_queues;
 }
@@ -138,7 +168,8 @@ queue_row* ledger::queue(std::string_view name, std::size_t max_queues) {
     }
     queue_row made;
     made.name = name;
-    made.id = session_.execute("INSERT INTO queues(name) VALUES (?)", name).last_id;
+    made.id = session_.query("INSERT INTO queues(name) VALUES (?) RETURNING id", name)
+                  .one<std::int64_t>();
     return &add(std::move(made));
 }
 
@@ -173,9 +204,9 @@ flow_row& ledger::flow(queue_row& queue, std::string_view key) {
     made.key = key;
     made.turn = queue.turn;
     made.id = session_
-                  .execute("INSERT INTO flows(queue, key, turn) VALUES (?, ?, ?)", queue.id, key,
-                           queue.turn)
-                  .last_id;
+                  .query("INSERT INTO flows(queue, key, turn) VALUES (?, ?, ?) RETURNING id",
+                         queue.id, key, queue.turn)
+                  .one<std::int64_t>();
     known = &add(std::move(made));
     return *known;
 }
@@ -213,24 +244,46 @@ branch_row& ledger::branch(std::int64_t id) {
     return add(read_branch(found[0]));
 }
 
+// After all other branches of a pool, as new flows.
+std::int64_t ledger::first_turn(const flow_row& flow, const destination_row& destination) {
+    if (!destination.is_pool()) {
+        return flow.turn;
+    }
+    const sqlite::rows found = session_.query(
+        "SELECT turn FROM pool_turns WHERE pool = ? AND queue = ?", destination.id, flow.queue);
+    return found.empty() ? 0 : found[0].get<std::int64_t>(0);
+}
+
 branch_row& ledger::branch(const flow_row& flow, const destination_row& destination) {
+    branch_row*& known = branches_by_destination_[{flow.id, destination.id}];
+    if (known != nullptr) {
+        return *known;
+    }
     static const std::string sql = "SELECT " + std::string(branch_columns) +
                                    " FROM branches WHERE flow = ? AND destination = ?";
     const sqlite::rows found = session_.query(sql, flow.id, destination.id);
     if (!found.empty()) {
-        return add(read_branch(found[0]));
+        known = &add(read_branch(found[0]));
+        return *known;
     }
     branch_row made;
     made.flow = flow.id;
     made.destination = destination.id;
-    made.turn = flow.turn;
-    made.id = session_
-                  .execute("INSERT INTO branches(flow, destination, turn) VALUES (?, ?, ?)",
-                           made.flow, made.destination, made.turn)
-                  .last_id;
+    made.turn = first_turn(flow, destination);
+    if (destination.is_pool()) {
+        made.pool = destination.id;
+    }
+    made.id =
+        session_
+            .query(
+                "INSERT INTO branches(flow, destination, turn, pool) VALUES (?, ?, ?, ?) RETURNING "
+                "id",
+                made.flow, made.destination, made.turn, made.pool)
+            .one<std::int64_t>();
     session_.execute("UPDATE destinations SET branches = branches + 1 WHERE id = ?",
                      made.destination);
-    return add(std::move(made));
+    known = &add(std::move(made));
+    return *known;
 }
 
 destination_row& ledger::destination(std::int64_t id) {
@@ -255,7 +308,8 @@ destination_row& ledger::destination(std::string_view kind, std::string_view nam
     const std::int64_t of_kind = kind_id(kind);
     sqlite::rows found = session_.query(sql, of_kind, name);
     if (found.empty()) {
-        session_.execute("INSERT INTO destinations(kind, name) VALUES (?, ?)", of_kind, name);
+        session_.execute("INSERT INTO destinations(kind, name, not_before) VALUES (?, ?, ?)",
+                         of_kind, name, name.empty() ? pool_pause : 0);
         found = session_.query(sql, of_kind, name);
     }
     known = &add(read_destination(found[0]));
@@ -268,7 +322,8 @@ std::int64_t ledger::kind_id(std::string_view kind) {
     if (!found.empty()) {
         return found[0].get<std::int64_t>(0);
     }
-    return session_.execute("INSERT INTO destination_kinds(kind_name) VALUES (?)", kind).last_id;
+    return session_.query("INSERT INTO destination_kinds(kind_name) VALUES (?) RETURNING id", kind)
+        .one<std::int64_t>();
 }
 
 // ---- counts
@@ -348,6 +403,10 @@ void ledger::close() {
 
 void ledger::settle_place(branch_row& row) {
     using branch_place = branch_row::whereabouts;
+    if (row.pool.has_value()) {
+        settle_offer(row);
+        return;
+    }
     branch_place next = branch_place::idle;
     destination_row& to = destination(row.destination);
     if (row.due > 0) {
@@ -363,17 +422,78 @@ void ledger::settle_place(branch_row& row) {
         next = branch_place::idle;
     }
     row.is_woken = false;
-    if (next != row.place) {
-        flow_row& in = flow(row.flow);
-        in.ready_branches +=
-            (next == branch_place::ready ? 1 : 0) - (row.place == branch_place::ready ? 1 : 0);
-        in.is_changed = true;
-        to.parked +=
-            (next == branch_place::parked ? 1 : 0) - (row.place == branch_place::parked ? 1 : 0);
-        to.is_changed = true;
-        row.place = next;
-        row.has_moved = true;
+    set_place(row, next);
+}
+
+void ledger::set_place(branch_row& row, branch_row::whereabouts next) {
+    using branch_place = branch_row::whereabouts;
+    if (next == row.place) {
+        return;
     }
+    const auto change = [&](branch_place counted) {
+        return (next == counted ? 1 : 0) - (row.place == counted ? 1 : 0);
+    };
+    if (const int ready = change(branch_place::ready); ready != 0) {
+        flow_row& in = flow(row.flow);
+        in.ready_branches += ready;
+        in.is_changed = true;
+    }
+    if (const int parked = change(branch_place::parked); parked != 0) {
+        destination_row& to = destination(row.destination);
+        to.parked += parked;
+        to.is_changed = true;
+    }
+    row.place = next;
+    row.has_moved = true;
+}
+
+// Of a branch of a pool.
+void ledger::settle_offer(branch_row& row) {
+    set_place(row, row.due > 0 ? branch_row::whereabouts::parked : branch_row::whereabouts::idle);
+    flow_row& in = flow(row.flow);
+    std::optional<std::int64_t> offered;
+    std::int64_t free_at = 0;
+    if (row.due > 0) {
+        const queue_limits& limits = queue(in.queue).limits;
+        const whereabouts place = busy_place_of(in, limits, now_.steady);
+        offered = place == whereabouts::ready ? in.queue : 0;
+        free_at = place == whereabouts::slowed ? number_of(in.bucket(limits).next(now_.steady)) : 0;
+    }
+    if (offered == row.offered && free_at == row.free_at) {
+        return;
+    }
+    const int held = (offered == 0 ? 1 : 0) - (row.offered == 0 ? 1 : 0);
+    if (held != 0) {
+        in.held_branches += held;
+        in.is_changed = true;
+    }
+    row.offered = offered;
+    row.free_at = free_at;
+    row.has_moved = true;
+}
+
+// The flow was full or paused, and only its rate holds its branches now.
+void ledger::slow_held(const flow_row& row, std::int64_t free_at) {
+    session_.execute(
+        "UPDATE branches SET free_at = ? WHERE flow = ? AND offered = 0 AND free_at = 0", free_at,
+        row.id);
+    for (branch_row& each : branches_) {
+        if (each.flow == row.id && each.offered == 0 && each.free_at == 0) {
+            each.free_at = free_at;
+        }
+    }
+}
+
+void ledger::offer_held(flow_row& row) {
+    session_.execute("UPDATE branches SET offered = ?, free_at = 0 WHERE flow = ? AND offered = 0",
+                     row.queue, row.id);
+    for (branch_row& each : branches_) {
+        if (each.flow == row.id && each.offered == 0) {
+            each.offered = row.queue;
+            each.free_at = 0;
+        }
+    }
+    row.held_branches = 0;
 }
 
 // False if the line is empty: a process of an older version does not count branches, so it may
@@ -395,9 +515,10 @@ bool ledger::read_first(branch_row& row) {
 void ledger::write(branch_row& row) {
     if (row.has_moved) {
         session_.execute(
-            "UPDATE branches SET tasks = ?, due = ?, rank = ?, head = ?, turn = ?, place = ? WHERE "
-            "id = ?",
-            row.tasks, row.due, row.rank, row.head, row.turn, static_cast<int>(row.place), row.id);
+            "UPDATE branches SET tasks = ?, due = ?, rank = ?, head = ?, turn = ?, place = ?, "
+            "offered = ?, free_at = ? WHERE id = ?",
+            row.tasks, row.due, row.rank, row.head, row.turn, static_cast<int>(row.place),
+            row.offered, row.free_at, row.id);
     } else {
         session_.execute("UPDATE branches SET tasks = ?, due = ? WHERE id = ?", row.tasks, row.due,
                          row.id);
@@ -432,6 +553,14 @@ void ledger::write(queue_row& row) {
 void ledger::write(flow_row& row) {
     const queue_limits& limits = queue(row.queue).limits;
     const whereabouts place = place_of(row, limits, now_.steady);
+    if (row.held_branches > 0) {
+        const whereabouts busy_place = busy_place_of(row, limits, now_.steady);
+        if (busy_place == whereabouts::ready) {
+            offer_held(row);
+        } else if (busy_place == whereabouts::slowed) {
+            slow_held(row, number_of(row.bucket(limits).next(now_.steady)));
+        }
+    }
     const std::int64_t free_at = place == whereabouts::slowed
                                      ? number_of(row.bucket(limits).next(now_.steady))
                                      : row.free_at;
@@ -439,15 +568,15 @@ void ledger::write(flow_row& row) {
         row.place = place;
         row.free_at = free_at;
         session_.execute(
-            "UPDATE flows SET tasks = ?, due = ?, running = ?, ready_branches = ?, turn = ?, "
-            "full_at = "
-            "?, place = ?, free_at = ? WHERE id = ?",
-            row.tasks, row.due, row.running, row.ready_branches, row.turn, row.full_at,
-            static_cast<int>(place), free_at, row.id);
+            "UPDATE flows SET tasks = ?, due = ?, running = ?, ready_branches = ?, held_branches = "
+            "?, turn = ?, full_at = ?, place = ?, free_at = ? WHERE id = ?",
+            row.tasks, row.due, row.running, row.ready_branches, row.held_branches, row.turn,
+            row.full_at, static_cast<int>(place), free_at, row.id);
     } else {
         session_.execute(
-            "UPDATE flows SET tasks = ?, due = ?, running = ?, ready_branches = ? WHERE id = ?",
-            row.tasks, row.due, row.running, row.ready_branches, row.id);
+            "UPDATE flows SET tasks = ?, due = ?, running = ?, ready_branches = ?, held_branches = "
+            "? WHERE id = ?",
+            row.tasks, row.due, row.running, row.ready_branches, row.held_branches, row.id);
     }
     row.is_changed = false;
     row.has_moved = false;

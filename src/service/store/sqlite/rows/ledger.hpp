@@ -4,18 +4,20 @@
 #pragma once
 
 #include "service/store/rate_bucket.hpp"
+#include "service/store/sql_session.hpp"
 #include "service/store/sqlite/rows/branch_rows.hpp"
 
-#include <weir/db/sqlite/session.hpp>
 #include <weir/service/flow_key.hpp>
 #include <weir/service/queue.hpp>
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace weir::service::detail {
 
@@ -57,6 +59,7 @@ struct flow_row {
     whereabouts place{};
     std::int64_t free_at = 0;
     std::int64_t ready_branches = 0;
+    std::int64_t held_branches = 0;  // of pools
     key_settings own;
     bool is_changed = false;
     bool has_moved = false;  // the turn or place has changed, too
@@ -67,6 +70,8 @@ struct flow_row {
     bool is_full(const queue_limits& limits) const noexcept {
         return own.max_running_in(limits) > 0 && running >= own.max_running_in(limits);
     }
+    // How many tasks may start now.
+    std::uint64_t room(const queue_limits& limits, timestamp now) const noexcept;
 };
 
 inline constexpr std::string_view queue_columns =
@@ -77,8 +82,11 @@ queue_row read_queue(const sqlite::row& row);
 inline constexpr std::string_view flow_columns =
     "id, queue, key, tasks, due, running, turn, full_at, place, free_at, ready_branches, "
     "is_paused, "
-    "own_max_running, own_rate, own_burst";
-flow_row read_flow(const sqlite::row& row);
+    "own_max_running, own_rate, own_burst, held_branches";
+// `first`: where its columns begin.
+flow_row read_flow(const sqlite::row& row, std::size_t first = 0);
+// Columns of a table, with its name before each.
+std::string qualified(std::string_view table, std::string_view columns);
 
 // How a task is counted.
 struct standing {
@@ -90,15 +98,15 @@ struct standing {
 struct task_place {
     queue_row& queue;
     flow_row& flow;
-    branch_row* branch;  // null: the task has no destination
+    branch_row* branch;  // null: the task has no destination and no pool
 };
 
 // Whether max_queues allows this queue, which does not exist.
-bool has_room_for_queue(sqlite::session& session, std::string_view name, std::size_t max_queues);
+bool has_room_for_queue(sql_session& session, std::string_view name, std::size_t max_queues);
 
 class ledger {
 public:
-    ledger(sqlite::session& session, moment now) : session_(session), now_(now) {}
+    ledger(sql_session& session, moment now) : session_(session), now_(now) {}
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
 
@@ -111,6 +119,7 @@ public:
     branch_row& branch(const flow_row& flow, const destination_row& destination);
     destination_row& destination(std::int64_t id);
     destination_row& destination(std::string_view kind, std::string_view name);
+    destination_row& pool(std::string_view kind) { return destination(kind, {}); }
     // Null: no branch.
     task_place place(std::int64_t queue, std::int64_t flow, std::optional<std::int64_t> branch);
     // Rows that the caller has read. A row that the ledger has already stays as it is.
@@ -122,6 +131,8 @@ public:
     void enters(const task_place& place, standing counted);
     void moves(const task_place& place, standing from, standing to);
     void leaves(const task_place& place, standing counted);
+    // Offers the branches that the flow holds to workers, whose claims check it.
+    void offer_held(flow_row& row);
     // Writes the rows that have changed.
     void close();
 
@@ -129,13 +140,17 @@ private:
     std::int64_t kind_id(std::string_view kind);
     void count(const task_place& place, standing counted, int change);
     void settle_place(branch_row& row);
+    void settle_offer(branch_row& row);
+    void slow_held(const flow_row& row, std::int64_t free_at);
+    void set_place(branch_row& row, branch_row::whereabouts next);
+    std::int64_t first_turn(const flow_row& flow, const destination_row& destination);
     bool read_first(branch_row& row);
     void write(queue_row& row);
     void write(flow_row& row);
     void write(branch_row& row);
     void write(destination_row& row);
 
-    sqlite::session& session_;
+    sql_session& session_;
     moment now_;
     std::deque<queue_row> queues_;
     std::deque<flow_row> flows_;
@@ -143,6 +158,7 @@ private:
     std::unordered_map<std::string, flow_row*> flows_by_key_;
     std::deque<branch_row> branches_;
     std::unordered_map<std::int64_t, branch_row*> branches_by_id_;
+    std::map<std::pair<std::int64_t, std::int64_t>, branch_row*> branches_by_destination_;
     std::deque<destination_row> destinations_;
     std::unordered_map<std::int64_t, destination_row*> destinations_by_id_;
     std::unordered_map<std::string, destination_row*> destinations_by_name_;

@@ -19,8 +19,6 @@
 
 namespace weir::service::detail {
 
-namespace {
-
 namespace json = boost::json;
 
 new_task read_template(std::string_view text) {
@@ -58,8 +56,6 @@ new_task read_template(std::string_view text) {
     }
     return read;
 }
-
-}  // namespace
 
 std::string write_template(const new_task& task) {
     json::array tags;

@@ -17,5 +17,6 @@ inline constexpr std::string_view schedule_columns =
 schedule_record read_schedule(const sqlite::row& row);
 // The task of a schedule as JSON, as the column `task` keeps it.
 std::string write_template(const new_task& task);
+new_task read_template(std::string_view json);
 
 }  // namespace weir::service::detail

@@ -107,6 +107,13 @@ task_record read_task(const sqlite::row& row) {
     columns.optional(read.traceparent);
     columns.optional(read.tracestate);
     columns.optional(read.step_count);
+    std::optional<std::uint32_t> waits;
+    columns.optional(waits);
+    read.has_parents = waits.has_value();
+    read.waits = waits.value_or(0);
+    std::int64_t group = 0;
+    columns.optional(group);
+    read.group = group_id(group);
     columns.optional(read.payload);
     columns.optional(read.result);
     return read;
@@ -121,11 +128,12 @@ task_record read_named_task(const sqlite::row& row) {
     }
     if (const std::string* const destination = row[task_column_count + 3].text()) {
         read.destination = *destination;
+        read.is_remote = destination->empty();  // the pool of its kind
     }
     return read;
 }
 
-std::int64_t holder_of(sqlite::session& session, std::string_view unique_key) {
+std::int64_t holder_of(sql_session& session, std::string_view unique_key) {
     const sqlite::rows found = session.query(
         "SELECT tasks.id FROM unique_keys JOIN tasks ON tasks.id = unique_keys.task WHERE key = ? "
         "AND (state = 0 OR (state = 1 AND unique_for IS NULL))",
@@ -133,9 +141,11 @@ std::int64_t holder_of(sqlite::session& session, std::string_view unique_key) {
     return found.empty() ? 0 : found[0].get<std::int64_t>(0);
 }
 
-void hold_key(sqlite::session& session, std::string_view unique_key, std::int64_t task) {
-    session.execute("INSERT OR REPLACE INTO unique_keys(key, task) VALUES (?, ?)", unique_key,
-                    task);
+void hold_key(sql_session& session, std::string_view unique_key, std::int64_t task) {
+    session.execute(
+        "INSERT INTO unique_keys(key, task) VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET task = "
+        "?2",
+        unique_key, task);
 }
 
 std::string write_tags(const std::vector<std::string>& tags) {
@@ -161,10 +171,21 @@ std::vector<std::string> read_tags(std::string_view json) {
     return tags;
 }
 
-void add_attempt(sqlite::session& session, std::int64_t task, const attempt_record& attempt) {
+void write_payload(sql_session& session, std::int64_t task, std::string_view payload) {
+    const bool is_inline = payload.size() <= max_inline_payload;
+    session.execute("UPDATE tasks SET payload = ? WHERE id = ?",
+                    is_inline ? std::optional(payload) : std::nullopt, task);
+    session.execute("DELETE FROM payloads WHERE task = ?", task);
+    if (!is_inline) {
+        session.execute("INSERT INTO payloads(task, payload) VALUES (?, ?)", task, payload);
+    }
+}
+
+void add_attempt(sql_session& session, std::int64_t task, const attempt_record& attempt) {
     session.execute(
-        "INSERT OR REPLACE INTO attempts(task, run, end, started_at, ended_at, error, node) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO attempts(task, run, end, started_at, ended_at, error, node) VALUES (?1, ?2, "
+        "?3, ?4, ?5, ?6, ?7) ON CONFLICT(task, run) DO UPDATE SET end = ?3, started_at = ?4, "
+        "ended_at = ?5, error = ?6, node = ?7",
         task, attempt.run, static_cast<int>(attempt.end), number_of(attempt.started_at),
         number_of(attempt.ended_at), attempt.error, attempt.node);
     if (attempt.run > max_attempts_kept) {
@@ -175,7 +196,7 @@ void add_attempt(sqlite::session& session, std::int64_t task, const attempt_reco
     }
 }
 
-std::vector<attempt_record> read_attempts(sqlite::session& session, std::int64_t task) {
+std::vector<attempt_record> read_attempts(sql_session& session, std::int64_t task) {
     const sqlite::rows found = session.query(
         "SELECT run, end, started_at, ended_at, error, node FROM attempts WHERE task = ? ORDER BY "
         "run DESC LIMIT 20",

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Tasks in a PostgreSQL database, which any number of services on any number of machines share.
+//
+//     auto store = co_await service::open_postgres_store("postgres://app@db.example.com/shop");
+//
+// Its tables are in a schema of their own. Calls of one service that wait at the same time share a
+// transaction. Transactions that change tasks exclude each other, of all services, so that limits
+// hold across all of them and nothing is counted twice; heartbeats and reads wait for nobody. While
+// the database cannot be reached, calls throw store_unavailable, and the store reconnects by
+// itself. docs/cluster.md says what is promised.
+#pragma once
+
+#include <weir/clock.hpp>
+#include <weir/service/store.hpp>
+#include <weir/task.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace weir::service {
+
+struct postgres_store_options {
+    postgres_store_options() = default;  // not an aggregate: safe in co_await expressions
+
+    std::string schema = "weir";  // created if it does not exist; lower case letters, digits and _
+    std::size_t readers = 2;      // connections for read-only calls; two more are for writes
+    // How long one statement may take, and how long it may wait for a lock. Keep both below the
+    // lease of the service.
+    std::chrono::milliseconds statement_timeout = std::chrono::seconds(5);
+    std::chrono::milliseconds lock_timeout = std::chrono::seconds(4);
+    clock::duration connect_timeout = std::chrono::seconds(5);
+    std::size_t max_queues = default_max_queues;  // further queues are refused; existing ones stay
+    // Leases and delays are measured by the server's clock, so that the clocks of machines need not
+    // agree. False, for tests that choose the time: by the caller's.
+    bool uses_server_clock = true;
+};
+
+// Whether the text is the URL of a PostgreSQL database: postgres://... or postgresql://...
+bool is_postgres_url(std::string_view text) noexcept;
+
+// Connects, and creates or upgrades the tables. Several services may do so at once. Throws
+// store_unavailable with the reason and what to do: no server, a server that is older than version
+// 12, a standby or a read-only database, missing privileges, the schema of another program, tables
+// of a newer version. Its advice() is no if waiting does not help. Messages never contain the
+// password.
+task<std::unique_ptr<store>> open_postgres_store(std::string url,
+                                                 postgres_store_options options = {});
+
+}  // namespace weir::service

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+// A store has one thread with a connection for writes, one for heartbeats, which never wait for
+// writes, and some for reads. Writes that wait while a transaction is under way are performed
+// together in the next.
+
+#include "service/store/postgres/pg_schema.hpp"
+#include "service/store/postgres/pg_writer.hpp"
+#include "service/store/sqlite/sql_store.hpp"
+
+#include <weir/cancel.hpp>
+#include <weir/error.hpp>
+#include <weir/io/thread_pool.hpp>
+#include <weir/service/postgres_store.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+namespace weir::service {
+
+namespace {
+
+using detail::pg_link;
+using detail::pg_settings;
+using detail::pg_write;
+using detail::sql_commit;
+using detail::sql_work;
+
+// A thread for calls that block.
+class pg_thread {
+public:
+    explicit pg_thread(std::string_view name)
+        : pool_({.max_threads = 1,
+                 .queue_limit = 100'000,
+                 .idle_time = std::chrono::hours(24 * 365),
+                 .name = name}) {}
+
+    // Not stopped: other calls may be in the same transaction.
+    template <class Function>
+    task<> run(Function& function) {
+        co_await shield(run_stoppable(function));
+    }
+    // The function may take a std::stop_token.
+    template <class Function>
+    task<> run_stoppable(Function& function) {
+        co_await pool_.run(std::ref(function));
+    }
+    task<> shut_down() { co_await pool_.close(); }
+
+private:
+    thread_pool pool_;
+};
+
+// Transactions on one connection, one after the other.
+class pg_lane {
+public:
+    pg_lane(const pg_settings& settings, std::string_view name)
+        : settings_(settings), name_(name), thread_("pg-" + name_) {}
+    pg_lane(const pg_lane&) = delete;
+    pg_lane& operator=(const pg_lane&) = delete;
+    // Where it was not closed: the connection belongs to a loop that is not the one of this thread.
+    ~pg_lane() {
+        if (link_ != nullptr) {
+            std::thread([this] { link_.reset(); }).join();
+        }
+    }
+
+    task<> read(const sql_work& work) {
+        return transact(work, [](pg_link& link) { link.begin_reading(); });
+    }
+    task<> write(const sql_work& work) {
+        return transact(work, [](pg_link& link) { link.begin_writing(false); });
+    }
+    // Any function of the link.
+    template <class Function>
+    task<> perform(Function function) {
+        auto call = [&](const std::stop_token& stopped) {
+            pg_link& on = link();
+            pg_link::call current(on);
+            const std::stop_callback forwards(stopped, [&current] { current.interrupt(); });
+            try {
+                function(on, stopped);
+            } catch (const pg::error& error) {
+                detail::throw_as_unavailable(error, settings_.options.schema);
+            }
+        };
+        ++waiting_;
+        const counted guard(waiting_);
+        co_await thread_.run_stoppable(call);
+    }
+    task<> close() {
+        auto call = [&] { link_.reset(); };
+        co_await thread_.run(call);
+        co_await thread_.shut_down();
+    }
+    std::size_t waiting() const noexcept { return waiting_; }
+
+private:
+    struct counted {
+        explicit counted(std::size_t& count) noexcept : count_(count) {}
+        counted(const counted&) = delete;
+        counted& operator=(const counted&) = delete;
+        ~counted() { --count_; }
+        std::size_t& count_;
+    };
+
+    pg_link& link() {
+        if (link_ == nullptr) {
+            link_ = std::make_unique<pg_link>(settings_, name_);
+        }
+        return *link_;
+    }
+    template <class Begin>
+    task<> transact(const sql_work& work, Begin begin) {
+        auto call = [&work, begin](pg_link& on, const std::stop_token& stopped) {
+            constexpr int attempts = 2;  // the connection may have been lost since it was used
+            for (int attempt = 1;; ++attempt) {
+                try {
+                    on.open();
+                    begin(on);
+                    work(on);
+                    on.commit();
+                    return;
+                } catch (const pg::connection_error&) {
+                    on.close();
+                    if (attempt == attempts || stopped.stop_requested()) {
+                        throw;
+                    }
+                } catch (...) {
+                    on.roll_back();
+                    throw;
+                }
+            }
+        };
+        co_await perform(call);
+    }
+
+    const pg_settings& settings_;
+    std::string name_;
+    std::unique_ptr<pg_link> link_;
+    pg_thread thread_;
+    std::size_t waiting_ = 0;
+};
+
+class postgres_backend final : public detail::sql_backend {
+public:
+    postgres_backend(std::string url, postgres_store_options options)
+        : settings_{std::move(url), std::move(options)},
+          own_rows_(settings_, "heartbeats"),
+          writing_("pg-writer") {
+        for (std::size_t i = 0; i < settings_.options.readers; ++i) {
+            readers_.push_back(std::make_unique<pg_lane>(settings_, "reader"));
+        }
+    }
+    ~postgres_backend() override {
+        if (writer_ != nullptr) {
+            std::thread([this] { writer_.reset(); }).join();
+        }
+    }
+
+    task<> prepare() {
+        auto call = [this](pg_link& link, const std::stop_token&) {
+            try {
+                link.open();
+                detail::prepare_schema(link, settings_.options);
+            } catch (...) {
+                link.close();
+                throw;
+            }
+        };
+        co_await own_rows_.perform(call);
+    }
+
+    task<> write(const sql_work& work, sql_commit commit) override {
+        if (commit == sql_commit::own_rows) {
+            co_await own_rows_.write(work);
+            co_return;
+        }
+        pg_write mine;
+        mine.work = &work;
+        mine.is_synced = commit == sql_commit::synced;
+        co_await perform(mine);
+    }
+    task<> write_jointly(detail::sql_joint_work& work) override {
+        pg_write mine;
+        mine.joint = &work;
+        co_await perform(mine);
+    }
+    task<> read(const sql_work& work) override {
+        const auto fewer = [](const auto& one, const auto& other) {
+            return one->waiting() < other->waiting();
+        };
+        return (*std::ranges::min_element(readers_, fewer))->read(work);
+    }
+    task<> close() override {
+        for (const auto& each : readers_) {
+            co_await each->close();
+        }
+        auto end = [this] { writer_.reset(); };
+        co_await writing_.run(end);
+        co_await writing_.shut_down();
+        co_await own_rows_.close();
+    }
+    bool is_shared() const noexcept override { return true; }
+
+private:
+    task<> perform(pg_write& mine) {
+        const queued guard(*this, mine);
+        auto call = [&] {
+            if (!mine.is_done) {
+                perform_waiting();
+            }
+        };
+        co_await writing_.run(call);
+        if (mine.error != nullptr) {
+            std::rethrow_exception(mine.error);
+        }
+    }
+
+    // A write that waits for the writer's thread, which may take it together with others. If its
+    // frame goes before its end, past the loop's deadline, it leaves, or waits for the thread.
+    class queued {
+    public:
+        queued(postgres_backend& at, pg_write& write) : at_(at), write_(write) {
+            const std::lock_guard lock(at_.guard_);
+            at_.waiting_.push_back(&write);
+        }
+        queued(const queued&) = delete;
+        queued& operator=(const queued&) = delete;
+        ~queued() {
+            std::unique_lock lock(at_.guard_);
+            if (std::erase(at_.waiting_, &write_) == 0) {
+                at_.has_performed_.wait(lock, [this] { return write_.is_done; });
+            }
+        }
+
+    private:
+        postgres_backend& at_;
+        pg_write& write_;
+    };
+
+    void perform_waiting() {
+        constexpr std::size_t most_together = 500;
+        std::vector<pg_write*> batch;
+        {
+            const std::lock_guard lock(guard_);
+            const auto end = waiting_.begin() +
+                             static_cast<std::ptrdiff_t>(std::min(most_together, waiting_.size()));
+            batch.assign(waiting_.begin(), end);
+            waiting_.erase(waiting_.begin(), end);
+        }
+        if (writer_ == nullptr) {
+            writer_ = std::make_unique<detail::pg_writer>(settings_);
+        }
+        writer_->perform(batch);
+        const std::lock_guard lock(guard_);
+        for (pg_write* const each : batch) {
+            each->is_done = true;
+        }
+        has_performed_.notify_all();
+    }
+
+    pg_settings settings_;
+    std::vector<std::unique_ptr<pg_lane>> readers_;
+    pg_lane own_rows_;
+    std::mutex guard_;
+    std::condition_variable has_performed_;
+    std::vector<pg_write*> waiting_;
+    std::unique_ptr<detail::pg_writer> writer_;  // used by its thread
+    pg_thread writing_;
+};
+
+void check_postgres_options(const postgres_store_options& options) {
+    const auto is_valid = [](char each) {
+        return (each >= 'a' && each <= 'z') || (each >= '0' && each <= '9') || each == '_';
+    };
+    constexpr std::size_t longest_name = 63;
+    if (options.schema.empty() || options.schema.size() > longest_name ||
+        !std::ranges::all_of(options.schema, is_valid) || options.schema.starts_with("pg_")) {
+        throw invalid_argument("open_postgres_store: schema is '" + options.schema +
+                               "'; it must be 1 to 63 of a-z, 0-9 and _, and not begin with pg_");
+    }
+    if (options.max_queues == 0) {
+        throw invalid_argument("open_postgres_store: max_queues is 0; it must be 1 or more");
+    }
+    if (options.readers == 0 || options.readers > 100) {
+        throw invalid_argument("open_postgres_store: readers is " +
+                               std::to_string(options.readers) + "; it must be 1 to 100");
+    }
+    if (options.statement_timeout.count() <= 0 || options.lock_timeout.count() <= 0) {
+        throw invalid_argument(
+            "open_postgres_store: statement_timeout and lock_timeout must be more than 0");
+    }
+}
+
+}  // namespace
+
+bool is_postgres_url(std::string_view text) noexcept {
+    return text.starts_with("postgres://") || text.starts_with("postgresql://");
+}
+
+task<std::unique_ptr<store>> open_postgres_store(std::string url, postgres_store_options options) {
+    check_postgres_options(options);
+    const std::size_t max_queues = options.max_queues;
+    auto backend = std::make_unique<postgres_backend>(std::move(url), std::move(options));
+    co_await backend->prepare();
+    std::unique_ptr<store> opened = detail::make_sql_store(std::move(backend), max_queues);
+    co_return opened;
+}
+
+}  // namespace weir::service

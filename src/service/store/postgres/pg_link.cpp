@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+// Statements whose result nobody needs are spawned as tasks of the loop, which runs when the next
+// result is needed: then all of them go out in one packet. One that fails makes the transaction
+// fail, so its error is reported with the next result, in place of the errors that follow from it.
+
+#include "service/store/postgres/pg_link.hpp"
+
+#include <weir/error.hpp>
+#include <weir/spawn.hpp>
+
+#include <charconv>
+#include <utility>
+
+namespace weir::service::detail {
+
+namespace {
+
+// Types of PostgreSQL, by their OID.
+constexpr std::uint32_t type_bool = 16;
+constexpr std::uint32_t type_int8 = 20;
+constexpr std::uint32_t type_int2 = 21;
+constexpr std::uint32_t type_int4 = 23;
+constexpr std::uint32_t type_float4 = 700;
+constexpr std::uint32_t type_float8 = 701;
+constexpr std::uint32_t type_numeric = 1700;
+
+sqlite::value to_value(const pg::value& from) {
+    if (from.is_null()) {
+        return {};
+    }
+    const std::string_view text = from.text();
+    switch (from.type()) {
+        case type_bool:
+            return text == "t";
+        case type_int8:
+        case type_int2:
+        case type_int4:
+        case type_numeric: {  // sums
+            std::int64_t number = 0;
+            std::from_chars(text.data(), text.data() + text.size(), number);
+            return number;
+        }
+        case type_float4:
+        case type_float8:
+            return from.as<double>();
+        default:
+            return text;
+    }
+}
+
+sqlite::rows to_rows(const pg::rows& from) {
+    sqlite::rows all(from.columns());
+    for (const pg::row each : from) {
+        for (std::size_t i = 0; i < each.size(); ++i) {
+            all.add(to_value(each[i]));
+        }
+    }
+    return all;
+}
+
+std::vector<pg::parameter> to_parameters(sql_values values) {
+    std::vector<pg::parameter> all;
+    all.reserve(values.size());
+    for (sqlite::value& each : values) {
+        if (const std::int64_t* const number = each.integer()) {
+            all.emplace_back(*number);
+        } else if (const double* const real = each.real()) {
+            all.emplace_back(*real);
+        } else if (const std::string* const text = each.text()) {
+            all.emplace_back(*text);
+        } else {
+            all.emplace_back();
+        }
+    }
+    return all;
+}
+
+loop_options own_loop() {
+    loop_options options;
+    options.driver = driver_kind::epoll;
+    options.signals = signal_handling::none;
+    return options;
+}
+
+std::string milliseconds(std::chrono::milliseconds time) {
+    return std::to_string(time.count());
+}
+
+// Plans go by indexes, whatever the statistics say: tables of queues change faster than they are
+// analysed.
+std::string session_settings(const postgres_store_options& options, bool is_local) {
+    const std::pair<const char*, std::string> all[] = {
+        {"statement_timeout", milliseconds(options.statement_timeout)},
+        {"lock_timeout", milliseconds(options.lock_timeout)},
+        {"idle_in_transaction_session_timeout", milliseconds(options.statement_timeout)},
+        {"client_min_messages", "warning"},
+        {"jit", "off"},
+        {"enable_seqscan", "off"},
+        {"enable_bitmapscan", "off"},
+        {"enable_hashjoin", "off"},
+        {"enable_mergejoin", "off"},
+        {"plan_cache_mode", "force_generic_plan"},
+    };
+    std::string sql = "SELECT ";
+    for (const auto& [name, value] : all) {
+        sql += sql.size() > 7 ? ", " : "";
+        sql += "pg_catalog.set_config('" + std::string(name) + "', '" + value + "', " +
+               (is_local ? "true)" : "false)");
+    }
+    return sql;
+}
+
+}  // namespace
+
+pg_link::pg_link(const pg_settings& settings, std::string_view role)
+    : settings_(settings), role_(role), dialect_(settings.options.schema), loop_(own_loop()) {}
+
+pg_link::~pg_link() {
+    close();
+    try {
+        loop_.shutdown();
+    } catch (const std::exception&) {
+        // tasks that failed with the connection
+    }
+}
+
+bool pg_link::is_open() const noexcept {
+    return connection_.has_value() && connection_->is_open();
+}
+
+void pg_link::close() noexcept {
+    if (connection_.has_value()) {
+        connection_->close();
+        connection_.reset();
+    }
+    sent_.clear();
+    sent_error_ = nullptr;
+}
+
+void pg_link::call::interrupt() {
+    link_.loop_.post([&link = link_, number = number_] {
+        if (link.call_number_ == number) {
+            link.loop_.stop();
+        }
+    });
+}
+
+template <class Work>
+decltype(auto) pg_link::run_loop(Work&& work) {
+    try {
+        return loop_.run_until(std::forward<Work>(work));
+    } catch (const stopped_early&) {
+        if (connection_.has_value()) {
+            connection_->close();
+        }
+        throw pg::connection_error("pg: the call was stopped", db::retry_advice::if_harmless);
+    }
+}
+
+void pg_link::open() {
+    if (is_open()) {
+        return;
+    }
+    close();
+    const std::string name = "weir " + role_;
+    pg::connect_options options;
+    options.url = settings_.url;
+    options.application_name = name;
+    options.connect_timeout = settings_.options.connect_timeout;
+    connection_.emplace(run_loop(pg::connect(options)));
+    try {
+        set_up();
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+void pg_link::set_up() {
+    const pg::rows pid = ask("SELECT pg_catalog.pg_backend_pid()");
+    is_pooled_ = pid.one<int>() != connection_->server_process();
+    if (!is_pooled_) {
+        ask(session_settings(settings_.options, false));
+    }
+}
+
+// ---- statements
+
+task<> pg_link::perform(pg_link& link, std::string sql, std::vector<pg::parameter> parameters,
+                        std::shared_ptr<answer> to) {
+    try {
+        pg::rows rows = co_await link.connection_->query(std::move(sql), std::move(parameters));
+        if (to != nullptr) {
+            to->rows = std::move(rows);
+        }
+    } catch (const db::error&) {  // of the server, or a parameter that cannot be sent
+        if (to != nullptr) {
+            to->error = std::current_exception();
+        } else if (link.sent_error_ == nullptr) {
+            link.sent_error_ = std::current_exception();
+        }
+    }
+}
+
+// Closes the connection when the time is over: statements in flight fail.
+template <class Work>
+void pg_link::run_limited(Work&& work, clock::duration more) {
+    // The server ends statements that take too long; this is for a server that does not answer.
+    const clock::duration limit =
+        settings_.options.statement_timeout + std::chrono::seconds(1) + more;
+    callback_handle end = loop_.call_later(limit, [this] { connection_->close(); });
+    try {
+        run_loop(std::forward<Work>(work));
+    } catch (...) {
+        end.cancel();
+        throw;
+    }
+    end.cancel();
+}
+
+void pg_link::rethrow_sent() {
+    sent_.clear();
+    if (const std::exception_ptr error = std::exchange(sent_error_, nullptr)) {
+        std::rethrow_exception(error);
+    }
+}
+
+void pg_link::send(std::string sql, std::vector<pg::parameter> parameters) {
+    if (!is_open()) {
+        throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
+    }
+    sent_.push_back(loop_.spawn(perform(*this, std::move(sql), std::move(parameters), nullptr)));
+}
+
+pg::rows pg_link::await(std::string sql, std::vector<pg::parameter> parameters) {
+    if (!is_open()) {
+        throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
+    }
+    const auto result = std::make_shared<answer>();
+    run_limited(perform(*this, std::move(sql), std::move(parameters), result));
+    rethrow_sent();
+    if (result->error != nullptr) {
+        std::rethrow_exception(result->error);
+    }
+    return std::move(result->rows);
+}
+
+class pg_link::sent_answer final : public sql_answer {
+public:
+    sent_answer(pg_link& link, std::shared_ptr<answer> to, handle<void> sent)
+        : link_(link), answer_(std::move(to)), sent_(std::move(sent)) {}
+
+    sqlite::rows take() override {
+        link_.run_limited(sent_);
+        if (link_.sent_error_ != nullptr) {
+            std::rethrow_exception(link_.sent_error_);
+        }
+        if (answer_->error != nullptr) {
+            std::rethrow_exception(answer_->error);
+        }
+        return to_rows(answer_->rows);
+    }
+
+private:
+    pg_link& link_;
+    std::shared_ptr<answer> answer_;
+    handle<void> sent_;
+};
+
+std::unique_ptr<sql_answer> pg_link::start(std::string_view sql, sql_values parameters) {
+    if (!is_open()) {
+        throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
+    }
+    const auto to = std::make_shared<answer>();
+    handle<void> sent = loop_.spawn(
+        perform(*this, dialect_.statement(sql), to_parameters(std::move(parameters)), to));
+    return std::make_unique<sent_answer>(*this, to, std::move(sent));
+}
+
+void pg_link::run(std::string_view sql, sql_values parameters) {
+    send(dialect_.statement(sql), to_parameters(std::move(parameters)));
+}
+
+std::int64_t pg_link::change(std::string_view sql, sql_values parameters) {
+    return static_cast<std::int64_t>(
+        await(dialect_.statement(sql), to_parameters(std::move(parameters))).affected());
+}
+
+sqlite::rows pg_link::fetch(std::string_view sql, sql_values parameters) {
+    return to_rows(await(dialect_.statement(sql), to_parameters(std::move(parameters))));
+}
+
+void pg_link::script(std::string sql) {
+    run_limited(connection_->script(std::move(sql)), std::chrono::minutes(1));
+}
+
+pg::rows pg_link::ask(std::string sql) {
+    return await(std::move(sql), {});
+}
+
+std::optional<timestamp> pg_link::server_time() {
+    if (!settings_.options.uses_server_clock) {
+        return std::nullopt;
+    }
+    const pg::rows found =
+        ask("SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::pg_catalog.int8");
+    return timestamp(std::chrono::microseconds(found.one<std::int64_t>()));
+}
+
+// ---- transactions
+
+void pg_link::begin_writing(bool is_synced) {
+    send("BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", {});
+    if (is_pooled_) {
+        send(session_settings(settings_.options, true), {});
+    }
+    if (!is_synced) {
+        send("SET LOCAL synchronous_commit = local", {});
+    }
+}
+
+void pg_link::begin_reading() {
+    send("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", {});
+    if (is_pooled_) {
+        send(session_settings(settings_.options, true), {});
+    }
+}
+
+void pg_link::commit() {
+    try {
+        await("COMMIT", {});
+    } catch (const pg::connection_error& error) {
+        throw commit_unknown(error.what(), db::retry_advice::if_harmless);
+    }
+}
+
+void pg_link::roll_back() noexcept {
+    if (!is_open()) {
+        close();
+        return;
+    }
+    try {
+        sent_error_ = nullptr;
+        await("ROLLBACK", {});
+    } catch (const std::exception&) {
+        // Statements before it may have failed. The transaction is over, unless the connection is.
+    }
+    sent_.clear();
+    sent_error_ = nullptr;
+}
+
+}  // namespace weir::service::detail

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// pg_link: a connection to PostgreSQL for functions that run on a thread and do not await. It runs
+// a loop of its own while it waits for the server.
+#pragma once
+
+#include "service/store/postgres/pg_dialect.hpp"
+#include "service/store/sql_session.hpp"
+
+#include <weir/clock.hpp>
+#include <weir/db/pg/connection.hpp>
+#include <weir/db/pg/error.hpp>
+#include <weir/handle.hpp>
+#include <weir/loop.hpp>
+#include <weir/service/postgres_store.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::service::detail {
+
+struct pg_settings {
+    std::string url;
+    postgres_store_options options;
+};
+
+// The answer to a COMMIT was lost: the transaction is committed, or not.
+class commit_unknown : public pg::connection_error {
+public:
+    using connection_error::connection_error;
+};
+
+// Used by one thread at a time. Errors are pg::error.
+class pg_link final : public sql_session {
+public:
+    // The role is part of the application's name in pg_stat_activity.
+    pg_link(const pg_settings& settings, std::string_view role);
+    ~pg_link() override;
+
+    // Connects, unless there is a connection that was not lost.
+    void open();
+    bool is_open() const noexcept;
+    void close() noexcept;
+
+    // A call of the link's owner, which another thread may interrupt: the wait for the server ends
+    // at once, and the connection is closed.
+    class call {
+    public:
+        explicit call(pg_link& link) noexcept : link_(link), number_(++link.call_number_) {}
+        call(const call&) = delete;
+        call& operator=(const call&) = delete;
+        ~call() { ++link_.call_number_; }
+        void interrupt();  // on any thread
+
+    private:
+        pg_link& link_;
+        std::uint64_t number_;
+    };
+
+    // Statements until commit() or roll_back() are one transaction. The isolation is written out,
+    // whatever the defaults of the database are.
+    void begin_writing(bool is_synced);
+    void begin_reading();
+    // Throws commit_unknown if the connection is lost meanwhile, or if the server takes too long:
+    // without a cancel request, which would turn the wait for a standby into a success.
+    void commit();
+    void roll_back() noexcept;
+
+    void run(std::string_view sql, sql_values parameters) override;
+    std::int64_t change(std::string_view sql, sql_values parameters) override;
+    sqlite::rows fetch(std::string_view sql, sql_values parameters) override;
+    std::unique_ptr<sql_answer> start(std::string_view sql, sql_values parameters) override;
+    // Statements without parameters, as they are.
+    void script(std::string sql);
+    pg::rows ask(std::string sql);
+    // The server's clock.
+    std::optional<timestamp> server_time() override;
+
+    pg_dialect& dialect() noexcept { return dialect_; }
+
+private:
+    struct answer {
+        std::exception_ptr error;
+        pg::rows rows;
+    };
+    class sent_answer;
+
+    void set_up();
+    void send(std::string sql, std::vector<pg::parameter> parameters);
+    pg::rows await(std::string sql, std::vector<pg::parameter> parameters);
+    template <class Work>
+    decltype(auto) run_loop(Work&& work);
+    template <class Work>
+    void run_limited(Work&& work, clock::duration more = {});
+    void rethrow_sent();
+    static task<> perform(pg_link& link, std::string sql, std::vector<pg::parameter> parameters,
+                          std::shared_ptr<answer> to);
+
+    const pg_settings& settings_;
+    std::string role_;
+    pg_dialect dialect_;
+    loop loop_;
+    std::optional<pg::connection> connection_;
+    std::vector<any_handle> sent_;   // statements whose answers were not read
+    std::exception_ptr sent_error_;  // the first of these that has failed
+    std::uint64_t call_number_ = 0;
+    bool is_pooled_ = false;  // another session may serve each transaction
+};
+
+}  // namespace weir::service::detail

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// Each transaction locks the same row first, in a statement of its own: what it reads afterwards is
+// what the transactions before it have committed, of all nodes. So writes of several nodes exclude
+// each other as those of SQLite do, none can exceed a limit, and since there is only one lock,
+// there is no deadlock. The wait for the lock is bounded by lock_timeout.
+//
+// A transaction notes its number in the table of writers. If the answer to its COMMIT is lost, the
+// writer connects again, takes the lock, for which it waits until the former transaction has ended,
+// and looks whether that number is there. If it is, the results count; if not, all is performed
+// again. So a lost answer neither loses a task nor creates it twice.
+
+#include "service/store/postgres/pg_writer.hpp"
+
+#include "service/store/postgres/pg_schema.hpp"
+
+#include <weir/base/random.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+
+namespace weir::service::detail {
+
+namespace {
+
+constexpr int most_attempts = 3;
+
+std::string random_name() {
+    std::random_device source;
+    std::string name;
+    for (int i = 0; i < 4; ++i) {
+        name += std::to_string(source()) + (i < 3 ? "-" : "");
+    }
+    return name;
+}
+
+std::int64_t unix_seconds() {
+    return std::chrono::duration_cast<std::chrono::seconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+// Whether the same transaction may succeed now: it has changed nothing.
+bool is_worth_repeating(const pg::error& error) noexcept {
+    const std::string_view state = error.sqlstate();
+    // 23505: two nodes have created the same id, or the same queue.
+    return state == "40001" || state == "40P01" || state == "57P01" || state == "57P02" ||
+           state == "23505" || state.empty();
+}
+
+}  // namespace
+
+pg_writer::pg_writer(const pg_settings& settings)
+    : settings_(settings), link_(settings, "writer"), id_(random_name()) {}
+
+void pg_writer::begin(bool is_synced) {
+    link_.begin_writing(is_synced);
+    link_.execute("SELECT value FROM meta WHERE name = 'lock' FOR UPDATE");
+    link_.execute(
+        "INSERT INTO writers(id, number, at) VALUES (?1, ?2, ?3) ON CONFLICT(id) DO UPDATE SET "
+        "number = ?2, at = ?3",
+        id_, number_, unix_seconds());
+}
+
+bool pg_writer::was_committed(std::int64_t number) {
+    for (int attempt = 1;; ++attempt) {
+        try {
+            link_.open();
+            link_.begin_writing(false);
+            link_.execute("SELECT value FROM meta WHERE name = 'lock' FOR UPDATE");
+            const sqlite::rows found = link_.query("SELECT number FROM writers WHERE id = ?", id_);
+            link_.roll_back();
+            return !found.empty() && found[0].get<std::int64_t>(0) == number;
+        } catch (const pg::error&) {
+            link_.close();
+            if (attempt == most_attempts) {
+                throw;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(50 * attempt));
+        }
+    }
+}
+
+void pg_writer::perform_once(const std::vector<pg_write*>& batch) {
+    ++number_;
+    try {
+        begin(std::ranges::any_of(batch, &pg_write::is_synced));
+        std::vector<sql_joint_work*> joint;
+        for (const pg_write* const each : batch) {
+            if (each->joint != nullptr) {
+                joint.push_back(each->joint);
+            } else {
+                (*each->work)(link_);
+            }
+        }
+        if (!joint.empty()) {
+            joint.front()->run(link_, joint);
+        }
+        link_.commit();
+    } catch (const commit_unknown&) {
+        link_.close();
+        if (!was_committed(number_)) {
+            throw pg::connection_error("the connection was lost during COMMIT",
+                                       db::retry_advice::yes);
+        }
+    } catch (...) {
+        link_.roll_back();
+        throw;
+    }
+}
+
+void pg_writer::perform_all(const std::vector<pg_write*>& batch) {
+    for (int attempt = 1;; ++attempt) {
+        link_.open();  // a server that cannot be reached is left to the callers to try again
+        try {
+            perform_once(batch);
+            return;
+        } catch (const pg::error& error) {
+            if (error.sqlstate() == "25006" || error.sqlstate().starts_with("57P")) {
+                link_.close();  // the server is a standby now, or shuts down: look for another
+            }
+            if (attempt == most_attempts || !is_worth_repeating(error)) {
+                throw;
+            }
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(10 * attempt));
+    }
+}
+
+void pg_writer::perform(const std::vector<pg_write*>& batch) noexcept {
+    const auto perform_alone = [&](pg_write& one) {
+        try {
+            try {
+                perform_all({&one});
+            } catch (const pg::error& error) {
+                throw_as_unavailable(error, settings_.options.schema);
+            }
+        } catch (...) {
+            one.error = std::current_exception();
+        }
+    };
+    if (batch.size() == 1) {
+        perform_alone(*batch.front());
+        return;
+    }
+    try {
+        perform_all(batch);
+    } catch (const pg::connection_error& error) {
+        // Alone, they would only wait longer.
+        for (pg_write* const each : batch) {
+            try {
+                throw_as_unavailable(error, settings_.options.schema);
+            } catch (...) {
+                each->error = std::current_exception();
+            }
+        }
+    } catch (...) {
+        // One of them has thrown, and all were rolled back.
+        for (pg_write* const each : batch) {
+            perform_alone(*each);
+        }
+    }
+}
+
+}  // namespace weir::service::detail

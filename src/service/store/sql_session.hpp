@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// sql_session: a connection within one transaction, for functions that run on a thread of the
+// store. The SQL of the stores is written once, for SQLite and PostgreSQL: parameters are '?' or
+// '?1', keywords are in capitals, names of tables and columns are not.
+#pragma once
+
+#include <weir/db/sqlite/rows.hpp>
+#include <weir/db/sqlite/value.hpp>
+#include <weir/service/task.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::service::detail {
+
+using sql_values = std::vector<sqlite::value>;
+
+// The rows of a query that is under way.
+class sql_answer {
+public:
+    sql_answer() = default;
+    sql_answer(const sql_answer&) = delete;
+    sql_answer& operator=(const sql_answer&) = delete;
+    virtual ~sql_answer() = default;
+    // Once, before the transaction ends.
+    virtual sqlite::rows take() = 0;
+};
+
+class sql_session {
+public:
+    sql_session() = default;
+    sql_session(const sql_session&) = delete;
+    sql_session& operator=(const sql_session&) = delete;
+    virtual ~sql_session() = default;
+
+    // Statements take effect in their order. PostgreSQL gets this one together with the next
+    // query, so that it costs no round trip of its own; an error of it comes then.
+    template <class... Parameters>
+    void execute(std::string_view sql, Parameters&&... parameters) {
+        run(sql, to_values(std::forward<Parameters>(parameters)...));
+    }
+    // The number of rows that it has changed.
+    template <class... Parameters>
+    std::int64_t count(std::string_view sql, Parameters&&... parameters) {
+        return change(sql, to_values(std::forward<Parameters>(parameters)...));
+    }
+    template <class... Parameters>
+    sqlite::rows query(std::string_view sql, Parameters&&... parameters) {
+        return fetch(sql, to_values(std::forward<Parameters>(parameters)...));
+    }
+
+    // A query whose rows are needed later: PostgreSQL gets many of them in one packet.
+    template <class... Parameters>
+    std::unique_ptr<sql_answer> ask(std::string_view sql, Parameters&&... parameters) {
+        return start(sql, to_values(std::forward<Parameters>(parameters)...));
+    }
+
+    virtual void run(std::string_view sql, sql_values parameters) = 0;
+    virtual std::int64_t change(std::string_view sql, sql_values parameters) = 0;
+    virtual sqlite::rows fetch(std::string_view sql, sql_values parameters) = 0;
+    virtual std::unique_ptr<sql_answer> start(std::string_view sql, sql_values parameters) {
+        return std::make_unique<ready_answer>(fetch(sql, std::move(parameters)));
+    }
+    // The clock that all nodes measure leases and delays by; empty: nodes of one machine agree on
+    // one by themselves.
+    virtual std::optional<timestamp> server_time() { return std::nullopt; }
+
+private:
+    class ready_answer final : public sql_answer {
+    public:
+        explicit ready_answer(sqlite::rows found) noexcept : found_(std::move(found)) {}
+        sqlite::rows take() override { return std::move(found_); }
+
+    private:
+        sqlite::rows found_;
+    };
+
+    template <class... Parameters>
+    static sql_values to_values(Parameters&&... parameters) {
+        sql_values all;
+        all.reserve(sizeof...(parameters));
+        (all.emplace_back(std::forward<Parameters>(parameters)), ...);
+        return all;
+    }
+};
+
+}  // namespace weir::service::detail
