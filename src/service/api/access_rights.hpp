@@ -9,6 +9,8 @@
 //   submit   new tasks; and the status of a task by its id
 //   admin    everything, in its queues
 //   metrics  /metrics alone
+//   worker   takes and settles tasks: 'worker:resize,thumb@images' those of two kinds in one queue,
+//            'worker@images' those of all kinds. Kinds may end in '*', as queues may.
 #pragma once
 
 #include <array>
@@ -27,10 +29,10 @@ namespace weir::service::detail {
 
 // What a route needs. `any`: a valid token. `status`: one task by its id, which read and submit
 // allow.
-enum class permission : unsigned char { any, status, read, submit, admin, metrics };
-inline constexpr std::size_t permission_count = 6;
+enum class permission : unsigned char { any, status, read, submit, admin, metrics, worker };
+inline constexpr std::size_t permission_count = 7;
 
-// A set of queues, given by names and beginnings of names.
+// A set of queues, or of kinds, given by names and beginnings of names.
 class queue_patterns {
 public:
     // Throws invalid_argument unless it is a name or a beginning and one '*' at its end.
@@ -40,6 +42,8 @@ public:
     bool matches(std::string_view queue) const noexcept;
     bool is_all() const noexcept;
     bool empty() const noexcept { return all_.empty(); }
+    // The names, if the set has no beginnings of names.
+    std::optional<std::vector<std::string>> names() const;
     // The queue, if the set is one name.
     std::optional<std::string> single() const;
     // The same text for the same patterns.
@@ -64,11 +68,21 @@ public:
     const queue_patterns& queues(permission what) const noexcept {
         return queues_[static_cast<std::size_t>(what)];
     }
+    // The queues whose tasks of this kind a worker may take.
+    queue_patterns worker_queues(std::string_view kind) const;
 
 private:
+    struct worker_scope {
+        queue_patterns kinds;
+        queue_patterns queues;
+    };
+
+    // Takes one scope, 'worker' or 'worker:KIND,KIND@QUEUE', from the list.
+    void take_worker_scope(std::string_view& scopes);
     queue_patterns& at(permission what) noexcept { return queues_[static_cast<std::size_t>(what)]; }
 
     std::array<queue_patterns, permission_count> queues_;
+    std::vector<worker_scope> workers_;
 };
 
 // A token, without its secret.
@@ -96,6 +110,11 @@ void require(const std::shared_ptr<const token_grant>& grant, permission what,
 bool allows(const std::shared_ptr<const token_grant>& grant, permission what,
             std::string_view queue) noexcept;
 bool allows_everywhere(const std::shared_ptr<const token_grant>& grant, permission what) noexcept;
+
+// Throws http::detailed_problem (403) unless a worker may take tasks of this kind in the queue;
+// without a queue, in all.
+void require_worker(const std::shared_ptr<const token_grant>& grant, std::string_view kind,
+                    std::string_view queue = {});
 
 // 'read', or 'read@mail'.
 std::string scope_text(permission what, std::string_view queue = {});

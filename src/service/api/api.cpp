@@ -8,6 +8,7 @@
 #include "service/api/end_waiters.hpp"
 #include "service/api/event_resource.hpp"
 #include "service/api/feed.hpp"
+#include "service/api/group_resource.hpp"
 #include "service/api/key_resource.hpp"
 #include "service/api/node_resource.hpp"
 #include "service/api/observer_pair.hpp"
@@ -20,6 +21,7 @@
 #include "service/api/stats_sampler.hpp"
 #include "service/api/status_resource.hpp"
 #include "service/api/task_resource.hpp"
+#include "service/api/worker_resource.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>
@@ -47,25 +49,29 @@ struct api_parts {
         : tasks(tasks),
           events({.interval = options.feed_interval, .tasks_per_message = options.feed_tasks}),
           sampler(tasks, events),
-          task_routes(tasks, ends, options),
+          group_routes(tasks, options),
+          task_routes(tasks, ends, group_routes, options),
           operation_routes(tasks, options),
           queue_routes(tasks, options),
           key_routes(tasks, options),
           destination_routes(tasks, options),
           schedule_routes(tasks, options),
           node_routes(tasks),
+          worker_routes(tasks, options),
           event_routes(tasks, events, sampler, options),
           status_routes(tasks, events, sampler, options) {
         const auto add = [this](route_list more) {
             routes.insert(routes.end(), more.begin(), more.end());
         };
         add(task_routes.routes());
+        add(group_routes.routes());
         add(operation_routes.routes());
         add(queue_routes.routes());
         add(key_routes.routes());
         add(destination_routes.routes());
         add(schedule_routes.routes());
         add(node_routes.routes());
+        add(worker_routes.routes());
         add(event_routes.routes());
         add(status_routes.routes());
         events.on_change = [this] { sampler.start(); };
@@ -84,6 +90,7 @@ struct api_parts {
     detail::end_waiters ends;
     detail::observer_pair observers{events, ends};
     detail::stats_sampler sampler;
+    detail::group_resource group_routes;
     detail::task_resource task_routes;
     detail::operation_resource operation_routes;
     detail::queue_resource queue_routes;
@@ -91,6 +98,7 @@ struct api_parts {
     detail::destination_resource destination_routes;
     detail::schedule_resource schedule_routes;
     detail::node_resource node_routes;
+    detail::worker_resource worker_routes;
     detail::event_resource event_routes;
     detail::status_resource status_routes;
     route_list routes;
@@ -116,6 +124,14 @@ response to_response(const std::exception_ptr& failure, const http::request& req
         details.detail(error.what()).header("Retry-After", "60");
         return details.to_response();
     } catch (const too_many_keys& error) {
+        http::problem_details details(status::too_many_requests);
+        details.detail(error.what()).header("Retry-After", "60");
+        return details.to_response();
+    } catch (const detail::too_many_workers& error) {
+        http::problem_details details(status::too_many_requests);
+        details.detail(error.what()).header("Retry-After", "10");
+        return details.to_response();
+    } catch (const too_many_worker_kinds& error) {
         http::problem_details details(status::too_many_requests);
         details.detail(error.what()).header("Retry-After", "60");
         return details.to_response();

@@ -47,7 +47,7 @@ std::string_view openapi_paths() noexcept {
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/batch": {
   "post": {"operationId": "submitTasks", "summary": "Submit several tasks", "tags": ["tasks"],
-    "description": "One result per task, in order. With Idempotency-Key, task i without a key has '<key>/<i>'.",
+    "description": "One result per task, in order. With Idempotency-Key, task i without a key has '<key>/<i>'. If a task has a name or comes after others, or with 'group', all tasks are created or none.",
     "parameters": [{"$ref": "#/components/parameters/IdempotencyKey"},
       {"$ref": "#/components/parameters/Traceparent"},
       {"$ref": "#/components/parameters/Tracestate"}],
@@ -58,6 +58,7 @@ std::string_view openapi_paths() noexcept {
             "oneOf": [{"type": "array", "items": {"$ref": "#/components/schemas/NewTask"}},
               {"type": "object", "required": ["tasks"], "additionalProperties": false,
                 "properties": {
+                  "group": {"$ref": "#/components/schemas/NewGroup"},
                   "tasks": {"type": "array", "items": {"$ref": "#/components/schemas/NewTask"}}}}]}}}},
     "responses": {
       "200": {"description": "One result per task",
@@ -99,6 +100,9 @@ std::string_view openapi_paths() noexcept {
       "5XX": {"$ref": "#/components/responses/Problem"}}}},
 "/tasks/{id}/cancel": {"parameters": [{"$ref": "#/components/parameters/Id"}],
   "post": {"operationId": "cancelTask", "summary": "Cancel a task", "tags": ["tasks"],
+    "parameters": [{"name": "subtree", "in": "query",
+      "description": "Also the tasks that come after it, and those after them, whatever their policies are",
+      "schema": {"type": "boolean", "default": false}}],
     "responses": {
       "200": {"description": "Cancelled",
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Changed"}}}},
@@ -411,6 +415,16 @@ std::string_view openapi_paths() noexcept {
       "5XX": {"$ref": "#/components/responses/Problem"}}}}})json";
 }
 
+namespace {
+
+// One object with the members of two.
+std::string joined(std::string first, std::string_view second) {
+    first.back() = ',';
+    return first += second.substr(1);
+}
+
+}  // namespace
+
 std::shared_ptr<const std::string> openapi_document(std::string_view version) {
     std::string text;
     json_writer json(text);
@@ -433,13 +447,23 @@ std::shared_ptr<const std::string> openapi_document(std::string_view version) {
     json.key("security").raw(R"([{"token":[]},{}])");
     json.key("tags").raw(
         R"([{"name":"tasks","description":"Submitting, watching and changing tasks"},)"
+        R"({"name":"groups","description":"Tasks that belong together, with a callback"},)"
         R"({"name":"operations","description":"Changes of all tasks that match a filter"},)"
         R"({"name":"queues","description":"Limits, pauses and counts"},)"
         R"({"name":"destinations","description":"What tasks talk to"},)"
         R"({"name":"schedules","description":"Tasks created by the clock"},)"
+        R"({"name":"workers","description":"Programs that take tasks over HTTP"},)"
         R"({"name":"service","description":"The service itself"}])");
-    json.key("paths").raw(base::compact_json(openapi_paths()));
-    json.key("components").raw(base::compact_json(openapi_schemas()));
+    json.key("paths").raw(joined(
+        joined(base::compact_json(openapi_paths()), base::compact_json(openapi_worker_paths())),
+        base::compact_json(openapi_group_paths())));
+    // The schemas are the last member of the components.
+    const std::string components = base::compact_json(openapi_schemas());
+    json.key("components")
+        .raw(joined(components.substr(0, components.size() - 1),
+                    joined(base::compact_json(openapi_worker_schemas()),
+                           base::compact_json(openapi_group_schemas()))) +
+             "}");
     json.end_object();
     return std::make_shared<const std::string>(std::move(text));
 }

@@ -14,5 +14,9 @@ std::shared_ptr<const std::string> openapi_document(std::string_view version);
 // Its parts, each JSON.
 std::string_view openapi_paths() noexcept;
 std::string_view openapi_schemas() noexcept;
+std::string_view openapi_worker_paths() noexcept;
+std::string_view openapi_worker_schemas() noexcept;
+std::string_view openapi_group_paths() noexcept;
+std::string_view openapi_group_schemas() noexcept;
 
 }  // namespace weir::service::detail

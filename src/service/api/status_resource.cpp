@@ -7,6 +7,7 @@
 #include "service/api/json/json_body.hpp"
 #include "service/api/json/json_write.hpp"
 #include "service/api/openapi.hpp"
+#include "service/workers/worker_desk.hpp"
 
 #include <weir/error.hpp>
 #include <weir/flow/prometheus.hpp>
@@ -15,6 +16,7 @@
 #include <weir/timeout.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace weir::service::detail {
@@ -87,6 +89,26 @@ void write_destination_metrics(metric_writer& to, const destination_record& dest
              destination.circuit == circuit_state::closed ? 0 : 1);
 }
 
+// Workers by state, and the tasks that wait for them.
+void write_worker_metrics(metric_writer& to, const worker_overview& found) {
+    constexpr std::array<std::string_view, 3> states = {"ok", "drain", "stuck"};
+    for (const std::string_view state : states) {
+        const auto count = std::ranges::count_if(found.workers, [&](const worker_status& each) {
+            return state_of(each, found.now) == state;
+        });
+        to.gauge("weir_workers", "Workers with a lease, by state.", {{"state", state}},
+                 static_cast<double>(count));
+    }
+    for (const worker_kind& each : found.kinds) {
+        to.gauge("weir_worker_tasks_due", "Tasks that wait for a worker, by kind.",
+                 {{"kind", each.kind}}, static_cast<double>(each.due));
+        to.gauge("weir_worker_tasks_running", "Tasks that workers run, by kind.",
+                 {{"kind", each.kind}}, static_cast<double>(each.running));
+        to.gauge("weir_worker_takers", "Workers with a lease that take the kind.",
+                 {{"kind", each.kind}}, static_cast<double>(each.workers));
+    }
+}
+
 }  // namespace
 
 status_resource::status_resource(service& tasks, const feed& events, const stats_sampler& sampler,
@@ -156,14 +178,16 @@ answer status_resource::show_metrics(http::request&) {
     // Without the store only its own metrics are missing.
     std::vector<queue_record> queues;
     std::vector<destination_record> destinations;
+    worker_overview workers;
     try {
         queues = co_await tasks_.queues();
         destinations = co_await tasks_.destinations(stats_sampler::max_destinations);
         co_await read_oldest_due();
+        workers = co_await tasks_.workers().overview();
     } catch (const db::error&) {
     } catch (const timed_out&) {
     }
-    co_return metrics_page(queues, destinations);
+    co_return metrics_page(queues, destinations, workers);
 }
 
 task<> status_resource::read_oldest_due() {
@@ -177,7 +201,8 @@ task<> status_resource::read_oldest_due() {
 
 // Not a coroutine: inside one, GCC 12 calls the pure virtual functions of the writer's base.
 response status_resource::metrics_page(std::span<const queue_record> queues,
-                                       std::span<const destination_record> destinations) {
+                                       std::span<const destination_record> destinations,
+                                       const worker_overview& workers) {
     prometheus_writer page;
     tasks_.write_metrics(page);
     write_feed_metrics(page, feed_.stats());
@@ -192,6 +217,7 @@ response status_resource::metrics_page(std::span<const queue_record> queues,
     for (const destination_record& each : destinations) {
         write_destination_metrics(page, each);
     }
+    write_worker_metrics(page, workers);
     return response(status::ok, "text/plain; version=0.0.4; charset=utf-8", page.text());
 }
 

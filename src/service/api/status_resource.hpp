@@ -5,6 +5,7 @@
 #include "service/api/feed.hpp"
 #include "service/api/route.hpp"
 #include "service/api/stats_sampler.hpp"
+#include "service/workers/worker_calls.hpp"
 
 #include <weir/clock.hpp>
 #include <weir/flow/process_metrics.hpp>
@@ -37,7 +38,8 @@ private:
 
     task<> read_oldest_due();
     http::response metrics_page(std::span<const queue_record> queues,
-                                std::span<const destination_record> destinations);
+                                std::span<const destination_record> destinations,
+                                const worker_overview& workers);
 
     service& tasks_;
     const feed& feed_;

@@ -11,6 +11,7 @@
 #include "service/api/json/json_read.hpp"
 #include "service/api/json/json_write.hpp"
 #include "service/api/route_guard.hpp"
+#include "service/workers/worker_desk.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/json.hpp>
@@ -148,9 +149,11 @@ clock::duration read_wait(const http::request& request) {
 
 }  // namespace
 
-task_resource::task_resource(service& tasks, end_waiters& ends, const api_options& options)
+task_resource::task_resource(service& tasks, end_waiters& ends, group_resource& groups,
+                             const api_options& options)
     : tasks_(tasks),
       ends_(ends),
+      groups_(groups),
       max_body_(options.max_body),
       max_batch_(options.max_batch),
       max_page_(options.max_page) {}
@@ -182,7 +185,7 @@ answer task_resource::submit(http::request& request) {
     new_task fresh;
     {
         const bj::value value = http::parse_json(body, body_rules);
-        fresh = read_new_task(value, body, now);
+        fresh = read_dependent_task(value, body, now);
     }
     std::string key = header_key(request);
     if (!key.empty()) {
@@ -195,6 +198,7 @@ answer task_resource::submit(http::request& request) {
     }
     const std::shared_ptr<const token_grant> grant = grant_of(request);
     require_queues_of(fresh, grant, permission::submit);
+    co_await groups_.check_parents(fresh, grant);
     take_trace(fresh, request);
     const submitted known(fresh);
     const submit_result result = co_await tasks_.submit(std::move(fresh));
@@ -235,6 +239,9 @@ answer task_resource::submit_batch(http::request& request) {
     const std::string body = co_await read_json_body(request, max_body_);
     const std::string key = header_key(request);
     const bj::value value = http::parse_json(body, body_rules);
+    if (is_workflow(value)) {
+        co_return co_await groups_.submit_batch(request, value, body);
+    }
     const bj::value* list = &value;
     std::string_view raw = body;
     if (const bj::object* const object = value.if_object()) {
@@ -267,6 +274,9 @@ answer task_resource::submit_batch(http::request& request) {
             }
             require_queues_of(fresh, grant, permission::submit);
             take_trace(fresh, request);
+            if (tasks_.workers().may_learn(fresh.kind)) {
+                co_await tasks_.workers().learn_kinds();
+            }
             tasks_.check(fresh);
             good.push_back(std::move(fresh));
         } catch (const problem& error) {
@@ -374,6 +384,7 @@ answer task_resource::find(http::request& request) {
         write_attempts(json, found->attempts);
         write_steps(json, found->task.steps);
         write_callback_ids(json, found->callbacks);
+        write_dependencies(json, found->task, found->children);
     });
 }
 
@@ -465,7 +476,12 @@ answer task_resource::list(http::request& request) {
 
 answer task_resource::cancel(http::request& request) {
     const task_id id = read_task_id(request.param("id"));
-    change_result result = co_await tasks_.cancel(id);
+    change_result result{};
+    if (request.query("subtree").value_or("") == "true") {
+        result = co_await tasks_.workflows().cancel_subtree(id);
+    } else {
+        result = co_await tasks_.cancel(id);
+    }
     if (result == change_result::no_change) {
         // It has ended, or is being cancelled already: a client that lost the response may repeat
         // the request.
@@ -494,7 +510,9 @@ answer task_resource::retry(http::request& request) {
     }
     if (result == change_result::no_change) {
         throw problem(status::conflict,
-                      "the task " + id.text() + " is running, about to run, or completed");
+                      "the task " + id.text() +
+                          " is running, about to run, or completed; or a task before it has not "
+                          "completed, or its group is being cancelled");
     }
     co_return changed(id.text(), "retry", result);
 }

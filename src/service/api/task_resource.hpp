@@ -4,6 +4,7 @@
 #pragma once
 
 #include "service/api/end_waiters.hpp"
+#include "service/api/group_resource.hpp"
 #include "service/api/route.hpp"
 
 #include <weir/service/api.hpp>
@@ -17,7 +18,8 @@ namespace weir::service::detail {
 
 class task_resource {
 public:
-    task_resource(service& tasks, end_waiters& ends, const api_options& options);
+    task_resource(service& tasks, end_waiters& ends, group_resource& groups,
+                  const api_options& options);
 
     route_list routes();
 
@@ -41,6 +43,7 @@ private:
 
     service& tasks_;
     end_waiters& ends_;
+    group_resource& groups_;
     std::uint64_t max_body_;
     std::size_t max_batch_;
     std::size_t max_page_;

@@ -32,6 +32,7 @@ const service_options& checked_options(const service_options& options) {
     check_positive("default_timeout", options.default_timeout);
     check_positive("lease", options.lease);
     check_positive("heartbeat", options.heartbeat);
+    check_positive("worker_lease", options.worker_lease);
     check_positive("poll", options.poll);
     check_positive("store_timeout", options.store_timeout);
     if (options.heartbeat > options.lease / 3) {

@@ -50,12 +50,23 @@ std::vector<std::string> handler_registry::kinds() const {
     return all;
 }
 
+std::vector<std::string> handler_registry::all_kinds() const {
+    std::vector<std::string> all = kinds();
+    for (const std::string& each : remote_.registered()) {
+        if (!entries_.contains(each)) {
+            all.push_back(each);
+        }
+    }
+    std::ranges::sort(all);
+    return all;
+}
+
 void handler_registry::check(const new_task& task) const {
     const auto found = entries_.find(task.kind);
-    if (found == entries_.end()) {
+    if (found == entries_.end() && !remote_.contains(task.kind)) {
         throw_unknown(task.kind);
     }
-    if (found->second.accepts) {
+    if (found != entries_.end() && found->second.accepts) {
         try {
             found->second.accepts(http::parse_json(task.payload));
         } catch (const permanent_failure& error) {
@@ -100,7 +111,8 @@ std::string handler_registry::destination_of(const new_task& task) const {
     }
 }
 
-void handler_registry::assign_destinations(new_task& task) const {
+void handler_registry::assign(new_task& task) const {
+    task.is_remote = is_remote(task.kind);
     task.destination = destination_of(task);
     for (callback* const each : {&task.on_success, &task.on_failure}) {
         if (each->is_set()) {
@@ -108,6 +120,19 @@ void handler_registry::assign_destinations(new_task& task) const {
                 destination_of(new_task(std::string(callback_kind), payload_of(*each, "null")));
         }
     }
+}
+
+void handler_registry::prepare(new_task& task) const {
+    weir::service::check(task);
+    try {
+        check(task);
+    } catch (const invalid_value& error) {
+        const bool gets_payload = std::ranges::any_of(task.after, &dependency::gives_payload);
+        if (!gets_payload || error.member() != "payload") {
+            throw;
+        }
+    }
+    assign(task);
 }
 
 std::string handler_registry::endpoint_of(const new_task& task) const {
@@ -135,7 +160,7 @@ std::vector<std::pair<std::string, destination_limits>> handler_registry::destin
 }
 
 void handler_registry::throw_unknown(std::string_view kind) const {
-    const std::vector<std::string> known = kinds();
+    const std::vector<std::string> known = all_kinds();
     std::string error = "no handler for '";
     error += kind;
     error += known.empty() ? "'; no kind has a handler" : "'; known kinds:";
@@ -143,6 +168,8 @@ void handler_registry::throw_unknown(std::string_view kind) const {
         error += ' ';
         error += each;
     }
+    error +=
+        "; a kind for workers is known once a worker has asked for it, or if remote-kinds has it";
     throw unknown_kind(error);
 }
 

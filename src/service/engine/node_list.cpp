@@ -29,6 +29,9 @@ task<std::vector<node_info>> list_nodes(store_client& store, moment now, std::st
     const std::vector<node_record> records = co_await store.call(store->nodes());
     std::vector<node_info> found;
     for (const node_record& each : records) {
+        if (each.is_worker) {
+            continue;  // listed by store::workers()
+        }
         found.push_back(info_of(each, now, self));
     }
     std::ranges::sort(found, [](const node_info& one, const node_info& other) {

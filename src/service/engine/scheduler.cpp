@@ -77,7 +77,7 @@ task<> scheduler::fire(const schedule_record& due, timestamp now) {
     if (due.missed == missed_slots::run_latest || now - latest <= max_lateness) {
         fresh.emplace(due.task);
         fresh->run_at = latest;
-        handlers_.assign_destinations(*fresh);
+        handlers_.assign(*fresh);
     }
     const bool makes_task = fresh.has_value();
     std::optional<traced_submit> traced;

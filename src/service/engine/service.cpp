@@ -16,8 +16,10 @@
 //   sweeper            removes tasks whose retention has expired
 //   endpoint_list      which endpoints are gone: tasks for them fail without a run
 //   operation_desk     changes all tasks that match a filter
+//   store_workflows    submits tasks that come after others, and changes groups
 //   task_metrics       counts runs and their ends, by queue and kind
 //   tracer             makes spans of submits and runs
+//   worker_desk        hands tasks to workers over the API, and takes their results
 //
 // run() waits in the body of its group until it is stopped, and intercepts that stop, so that the
 // components keep running. Then the service claims no more tasks and waits for its runs. Runs that
@@ -27,11 +29,15 @@
 #include "base/fiber_namer.hpp"
 #include "service/engine/checked_options.hpp"
 #include "service/engine/claimer.hpp"
+#include "service/engine/destination_limits.hpp"
 #include "service/engine/node_list.hpp"
+#include "service/engine/observer_relay.hpp"
 #include "service/engine/operation_desk.hpp"
 #include "service/engine/rescuer.hpp"
 #include "service/engine/scheduler.hpp"
+#include "service/engine/store_workflows.hpp"
 #include "service/engine/sweeper.hpp"
+#include "service/workers/worker_desk.hpp"
 
 #include <weir/cancel.hpp>
 #include <weir/error.hpp>
@@ -55,13 +61,15 @@ constexpr clock::duration removal_limit = 10min;
 
 struct service::components {
     components(weir::service::store& target, const service_options& settings)
-        : options(detail::checked_options(settings)), store(target, options.store_timeout, log) {}
+        : options(detail::checked_options(settings)), store(target, options.store_timeout, log) {
+        workers.on_first_use([this] { observers.set_inner(&workers); });
+    }
 
     const service_options options;
     const detail::event_log log{options.log};
     detail::wall_clock time{options.wall_clock};
     detail::store_client store;
-    detail::handler_registry handlers;
+    detail::handler_registry handlers{options.remote_kinds};
     detail::task_metrics metrics{handlers};
     detail::tracer traces{time, options.tracing};
     detail::settlement_builder builder{time, options.max_result_bytes};
@@ -82,6 +90,10 @@ struct service::components {
         }};
     detail::sweeper sweeper{store, time, options.kept};
     detail::operation_desk operations{store, time, trigger, claimer, runner};
+    detail::store_workflows workflows{store, time, trigger, traces, claimer, runner, handlers};
+    detail::worker_desk workers{store,   time,    log,    handlers, builder,
+                                trigger, metrics, traces, options};
+    detail::observer_relay observers{store.target()};
     hook<void()> on_drain;
     std::uint64_t submitted = 0;
     bool is_running = false;
@@ -100,7 +112,6 @@ private:
     class run_guard;
 
     weir::task<> run_all();
-    weir::task<> limit_destinations();
     weir::task<> run_in(task_group group);
     weir::task<bool> drain();
     weir::task<> finish(any_handle claiming, any_handle rescuing, bool in_a_hurry);
@@ -121,7 +132,7 @@ void service::keep(const retention& kept) noexcept {
 }
 
 std::vector<std::string> service::kinds() const {
-    return parts_->handlers.kinds();
+    return parts_->handlers.all_kinds();
 }
 
 void service::check(const new_task& task) const {
@@ -143,6 +154,7 @@ public:
         parts.builder.seed(loop::current().fresh_seed());
         parts.leases.take_first();
         parts.claimer.open();
+        parts.workers.open();
     }
     run_guard(const run_guard&) = delete;
     run_guard& operator=(const run_guard&) = delete;
@@ -166,31 +178,11 @@ task<> service::components::run() {
 }
 
 task<> service::components::run_all() {
-    co_await limit_destinations();
+    co_await detail::limit_destinations(store, handlers);
     co_await endpoints.load();
     co_await leases.register_node();
     auto body = [this](task_group& group) { return run_in(group); };
     co_await with_group(body);
-}
-
-// Before the first claim.
-task<> service::components::limit_destinations() {
-    const auto kinds = handlers.destination_kinds();
-    decision::backoff delays(detail::store_backoff_options);
-    for (std::size_t i = 0; i < kinds.size();) {
-        bool is_done = false;
-        try {
-            co_await store.write(store->limit_destinations(kinds[i].first, kinds[i].second));
-            is_done = true;
-        } catch (const store_unavailable&) {
-            // The store_client has logged it.
-        }
-        if (is_done) {
-            ++i;
-        } else {
-            co_await store.wait_before_retry(delays);
-        }
-    }
 }
 
 task<> service::components::run_in(task_group group) {
@@ -201,6 +193,7 @@ task<> service::components::run_in(task_group group) {
         group.spawn(leases.run(), {.name = "service lease keeper"}),
         group.spawn(endpoints.run(), {.name = "service endpoint list"}),
         group.spawn(progress.run(), {.name = "service progress writer"}),
+        group.spawn(workers.run(), {.name = "service workers"}),
         group.spawn(runner.watch(), {.name = "service watchdog"})};
     const any_handle until_draining[] = {
         group.spawn(scheduler.run(), {.name = "service scheduler"}),
@@ -221,6 +214,7 @@ task<> service::components::run_in(task_group group) {
 // Waits for the runs, and stops those that still run after that. True if a second stop came.
 task<bool> service::components::drain() {
     claimer.close();
+    workers.close();
     if (on_drain) {
         on_drain();
     }
@@ -268,11 +262,17 @@ task<submit_result> service::submit(new_task task) {
 }
 
 task<std::vector<submit_result>> service::submit(std::vector<new_task> tasks) {
+    if (std::ranges::any_of(tasks, [](const new_task& each) { return !each.after.empty(); })) {
+        co_return co_await parts_->workflows.submit_together(std::move(tasks));
+    }
     const moment at = parts_->time.moment_now();
     timestamp first = timestamp::max();
     for (new_task& each : tasks) {
+        if (parts_->workers.may_learn(each.kind)) {
+            co_await parts_->workers.learn_kinds();
+        }
         check(each);
-        parts_->handlers.assign_destinations(each);
+        parts_->handlers.assign(each);
         first = std::min(first, each.run_at.value_or(at.at));
     }
     detail::traced_submit traced(parts_->traces, tasks);
@@ -306,6 +306,9 @@ task<std::vector<hold>> service::why(task_id id) {
     // The store would allow it to run, so the reason is in this process.
     const std::optional<task_detail> found = co_await find(id);
     hold reason;
+    if (found.has_value() && found->task.is_remote) {
+        co_return holds;  // workers take it
+    }
     if (found.has_value() && parts_->handlers.find(found->task.kind) == nullptr) {
         reason.why = hold::reason::no_handler;
         reason.detail = found->task.kind;
@@ -376,6 +379,10 @@ task<change_result> service::edit(task_id id, task_edit edit) {
 }
 
 // ---- operations
+
+workflow_desk& service::workflows() noexcept {
+    return parts_->workflows;
+}
 
 operation_record service::start_operation(new_operation request) {
     return parts_->operations.start(std::move(request));
@@ -458,6 +465,9 @@ task<queue_removal> service::remove_queue(std::string queue, bool with_pending) 
 
 task<> service::put_schedule(schedule plan) {
     weir::service::check(plan);
+    if (parts_->workers.may_learn(plan.task.kind)) {
+        co_await parts_->workers.learn_kinds();
+    }
     parts_->handlers.check(plan.task);
     if (!plan.task.idempotency_key.empty()) {
         throw invalid_value(
@@ -486,7 +496,7 @@ task<std::optional<submit_result>> service::run_schedule(std::string name) {
     }
     new_task fresh = found->task;
     check(fresh);
-    parts_->handlers.assign_destinations(fresh);
+    parts_->handlers.assign(fresh);
     detail::traced_submit traced(parts_->traces, fresh);
     const std::optional<submit_result> result = co_await parts_->store.write(
         parts_->store->run_schedule(name, std::move(fresh), parts_->time.moment_now()));
@@ -515,7 +525,11 @@ task<bool> service::pause_schedule(std::string name, bool is_paused) {
 // ---- the service itself
 
 void service::observe(store_observer* observer) noexcept {
-    parts_->store->observe(observer);
+    parts_->observers.set_outer(observer);
+}
+
+detail::worker_desk& service::workers() noexcept {
+    return parts_->workers;
 }
 
 void service::on_drain(hook<void()> call) noexcept {
@@ -532,11 +546,12 @@ moment service::moment_now() const {
 
 service_stats service::stats() const noexcept {
     service_stats all;
-    all.submitted = parts_->submitted;
+    all.submitted = parts_->submitted + parts_->workflows.submitted();
     parts_->runner.add_to(all);
     parts_->settler.add_to(all);
     parts_->rescuer.add_to(all);
     parts_->scheduler.add_to(all);
+    parts_->workers.add_to(all);
     all.is_draining = parts_->claimer.is_closed();
     all.store_is_well = parts_->store.is_available();
     all.can_claim = parts_->claimer.has_succeeded();
@@ -566,6 +581,7 @@ void service::write_metrics(metric_writer& to) const {
     to.gauge("weir_service_draining", "1 while the service drains", {}, now.is_draining ? 1 : 0);
     to.gauge("weir_service_store_up", "1 if the store is available", {}, now.store_is_well ? 1 : 0);
     parts_->metrics.write(to);
+    parts_->workers.write_metrics(to);
 }
 
 }  // namespace weir::service

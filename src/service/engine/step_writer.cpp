@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The work of a step is done when its result is written, so the write is shielded from stops: a
 // result that is lost means that the work is done twice. To repeat a write whose answer was lost is
-// harmless, since the first result of a name wins.
+// harmless, since the first result of a name wins. A write takes no longer than the lease lasts:
+// otherwise the handler outlives it, while another node runs the task and the store refuses the
+// write.
 
 #include "service/engine/step_writer.hpp"
 
@@ -9,9 +11,14 @@
 
 #include <weir/cancel.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace weir::service::detail {
+
+namespace {
+constexpr clock::duration min_step_limit = std::chrono::milliseconds(1);
+}  // namespace
 
 task<std::string> step_writer::keep(const lease& owner, run_key key, step_record step) {
     decision::backoff delays(store_backoff_options);
@@ -39,8 +46,12 @@ task<std::string> step_writer::keep(const lease& owner, run_key key, step_record
 
 task<bool> step_writer::try_keep(const lease& owner, run_key key, const step_record& step,
                                  step_answer& to) {
+    clock::duration limit = store_.timeout();
+    if (owner.is_registered) {
+        limit = std::clamp<clock::duration>(owner.expires_at - weir::now(), min_step_limit, limit);
+    }
     try {
-        to = co_await store_.call(store_->keep_step(owner.node(), key, step));
+        to = co_await store_.call_within(limit, store_->keep_step(owner.node(), key, step));
     } catch (const store_unavailable&) {
         co_return false;
     }

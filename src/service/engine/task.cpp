@@ -25,9 +25,9 @@ namespace weir::service {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> view_names = {"scheduled", "pending",    "retrying",
+constexpr std::array<std::string_view, 9> view_names = {"scheduled", "pending",    "retrying",
                                                         "running",   "cancelling", "completed",
-                                                        "failed",    "cancelled"};
+                                                        "failed",    "cancelled",  "waiting"};
 
 [[noreturn]] void throw_bad_member(std::string_view member, std::string_view value,
                                    std::string_view must) {
@@ -210,6 +210,9 @@ void check(const schedule& plan) {
 task_view view_of(const task_record& task, timestamp now) noexcept {
     switch (task.state) {
         case task_state::pending:
+            if (task.waits > 0) {
+                return task_view::waiting;
+            }
             if (task.failures > 0) {
                 return task_view::retrying;
             }
@@ -231,6 +234,7 @@ task_state state_of(task_view view) noexcept {
         case task_view::scheduled:
         case task_view::pending:
         case task_view::retrying:
+        case task_view::waiting:
             return task_state::pending;
         case task_view::running:
         case task_view::cancelling:
@@ -275,23 +279,16 @@ std::string_view to_string(overlap_policy policy) noexcept {
 }
 
 std::string_view to_string(hold::reason why) noexcept {
-    constexpr std::array<std::string_view, 18> names = {"finished",
-                                                        "running",
-                                                        "not_due",
-                                                        "postponed",
-                                                        "paused",
-                                                        "queue_full",
-                                                        "queue_rate",
-                                                        "key_paused",
-                                                        "key_full",
-                                                        "key_rate",
-                                                        "destination_full",
-                                                        "destination_rate",
-                                                        "destination_circuit",
-                                                        "destination_pause",
-                                                        "no_handler",
-                                                        "workers_busy",
-                                                        "draining",
+    constexpr std::array<std::string_view, 21> names = {"finished",          "running",
+                                                        "not_due",           "waits_for",
+                                                        "postponed",         "paused",
+                                                        "queue_full",        "queue_rate",
+                                                        "key_paused",        "key_full",
+                                                        "key_rate",          "destination_full",
+                                                        "destination_rate",  "destination_circuit",
+                                                        "destination_pause", "no_handler",
+                                                        "workers_busy",      "draining",
+                                                        "no_worker",         "worker_stuck",
                                                         "its_turn"};
     return names[static_cast<std::size_t>(why)];
 }

@@ -33,8 +33,9 @@ task_series& task_metrics::series_of(const new_task& task) {
     if (found != places_.end()) {
         return *found->second;
     }
-    const bool is_known = handlers_.find(task.kind) != nullptr;
     const bool has_room = series_.size() < max_series;
+    const bool is_known = handlers_.find(task.kind) != nullptr ||
+                          (has_room && handlers_.remote().is_registered(task.kind));
     return find_or_add({has_room ? std::string_view(task.queue) : other_label,
                         is_known ? std::string_view(task.kind) : other_label});
 }

@@ -46,7 +46,8 @@ struct task_series {
 };
 
 // The number of series is bounded, whatever names clients invent for queues: queues beyond
-// max_series are counted together as 'other', and so are kinds without a handler.
+// max_series are counted together as 'other', and so are kinds without a handler, unless a worker
+// has registered them.
 class task_metrics {
 public:
     static constexpr std::size_t max_series = 200;  // besides those of 'other'

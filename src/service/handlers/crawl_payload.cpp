@@ -172,7 +172,7 @@ struct known_member {
     void (*read)(const crawl_member& member, crawl_payload& to);
 };
 
-constexpr std::array<known_member, 26> known_members = {{
+constexpr std::array<known_member, 28> known_members = {{
     {"urls", [](const crawl_member& is, crawl_payload& to) { read_urls(is, to.options.seeds); }},
     {"sitemap",
      [](const crawl_member& is, crawl_payload& to) { read_sitemap_member(is, to.options); }},
@@ -196,6 +196,14 @@ constexpr std::array<known_member, 26> known_members = {{
     {"max_pages_per_host",
      [](const crawl_member& is, crawl_payload& to) {
          read_whole(is, to.options.max_pages_per_host, 1, 1e9);
+     }},
+    {"max_pages_per_pattern",
+     [](const crawl_member& is, crawl_payload& to) {
+         read_whole(is, to.options.max_pages_per_pattern, 1, 1e9);
+     }},
+    {"max_equal_bodies",
+     [](const crawl_member& is, crawl_payload& to) {
+         read_whole(is, to.options.max_equal_bodies, 1, 1e9);
      }},
     {"max_links_per_page",
      [](const crawl_member& is, crawl_payload& to) {

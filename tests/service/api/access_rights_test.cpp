@@ -70,6 +70,48 @@ TEST(AccessRights, ImplyOneAnotherInTheirQueues) {
               access_rights::parse("read@a,read@b").queues(read).text());
 }
 
+TEST(AccessRights, WorkersHaveKindsAndQueues) {
+    struct expectation {
+        const char* scopes;
+        const char* kind;
+        const char* queue;
+        bool is_allowed;
+    };
+    const expectation all[] = {
+        {"worker", "resize", "any", true},
+        {"worker@images", "resize", "images", true},
+        {"worker@images", "resize", "mail", false},
+        {"worker:resize", "resize", "any", true},
+        {"worker:resize", "thumb", "any", false},
+        {"worker:resize,thumb@images", "resize", "images", true},
+        {"worker:resize,thumb@images", "thumb", "images", true},
+        {"worker:resize,thumb@images", "thumb", "mail", false},
+        {"worker:img/*@images*", "img/small", "images/a", true},
+        {"worker:img/*@images*", "img", "images", false},
+        {"read,worker:a,b,submit@q", "b", "any", true},
+        {"worker:a@x,worker:b@y", "a", "y", false},
+        {"worker:a@x,worker:b@y", "b", "y", true},
+        {"worker:a@x,worker:a@y", "a", "y", true},
+        {"worker:read,admin@q", "read", "any", true},  // a kind, and the scope admin@q
+        {"admin", "a", "any", true},
+        {"admin@q", "a", "q", true},
+        {"admin@q", "a", "r", false},
+        {"read,submit,metrics", "a", "q", false},
+        {"", "a", "q", true},
+    };
+    for (const expectation& each : all) {
+        const access_rights rights = access_rights::parse(each.scopes);
+        EXPECT_EQ(rights.worker_queues(each.kind).matches(each.queue), each.is_allowed)
+            << each.scopes << " " << each.kind << " " << each.queue;
+    }
+    const access_rights worker_only = access_rights::parse("worker:a@q");
+    for (const permission what : {status, read, submit, admin, metrics}) {
+        EXPECT_FALSE(worker_only.may_somewhere(what));
+    }
+    EXPECT_TRUE(worker_only.may(worker, "q"));
+    EXPECT_TRUE(access_rights::parse("worker:a,submit@q").may(submit, "q"));
+}
+
 TEST(TokenLine, HasATokenAndPerhapsANameAndScopes) {
     const token_line plain = token_line::parse("0123456789abcdef", 3);
     EXPECT_EQ(plain.secret, "0123456789abcdef");
@@ -92,7 +134,14 @@ TEST(TokenLine, SaysWhatIsWrongWithoutTheToken) {
         {"0123456789abcdef ,read", "there is no scope"},
         {"0123456789abcdef read,,submit", "there is no scope"},
         {"0123456789abcdef Read", "there is no scope 'Read'"},
-        {"0123456789abcdef worker:a@b", "there is no scope 'worker:a'"},
+        {"0123456789abcdef worker:", "after 'worker:'"},
+        {"0123456789abcdef worker:a,", "after 'worker:'"},
+        {"0123456789abcdef worker:,a", "after 'worker:'"},
+        {"0123456789abcdef worker:a*b", "after 'worker:'"},
+        {"0123456789abcdef worker:a@", "after '@'"},
+        {"0123456789abcdef worker:a@b,", "there must be another scope"},
+        {"0123456789abcdef worker:a@b,c", "there must be another scope"},
+        {"0123456789abcdef workers", "there is no scope 'workers'"},
         {"0123456789abcdef read@", "after '@'"},
         {"0123456789abcdef read@*a", "after '@'"},
         {"0123456789abcdef read@a**", "after '@'"},

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using weir::testing::simulated_network;
 
 // 'own' is the queue of the requests; the tokens for 'other' must not see anything of it.
-constexpr std::array<std::string_view, 12> lines = {
+constexpr std::array<std::string_view, 14> lines = {
     "full-0123456789abcdef",
     "admin-0123456789abcdef admin",
     "read-0123456789abcdef read",
@@ -26,7 +26,9 @@ constexpr std::array<std::string_view, 12> lines = {
     "admin.other-0123456789abcdef admin@other",
     "read.other-0123456789abcdef read@other,read@more*",
     "submit.other-0123456789abcdef submit@other",
-    "mixed-0123456789abcdef read@own,submit@other"};
+    "mixed-0123456789abcdef read@own,submit@other",
+    "worker.own-0123456789abcdef worker:k@own",
+    "worker.other-0123456789abcdef worker:other,k@other"};
 
 std::string secret_of(std::string_view line) {
     return std::string(line.substr(0, line.find(' ')));
@@ -51,11 +53,12 @@ struct handshake {
 const std::map<std::string, std::string> allowed_by = {
     {"any",
      "full admin read submit metrics admin.own read.own submit.own admin.other read.other "
-     "submit.other mixed"},
+     "submit.other mixed worker.own worker.other"},
     {"status", "full admin read submit admin.own read.own submit.own mixed"},
     {"read", "full admin read admin.own read.own mixed"},
     {"submit", "full admin submit admin.own submit.own"},
     {"admin", "full admin admin.own"},
+    {"worker", "full admin admin.own worker.own"},
     // An operation is in the queue of its filter.
     {"admin list", "full admin admin.own admin.other"},
     {"admin everywhere", "full admin"},
@@ -80,6 +83,13 @@ const std::map<std::string, std::string> scopes = {
     {"get /tasks/{id}/why", "status"},
     {"post /tasks/{id}/cancel", "admin"},
     {"post /tasks/{id}/retry", "admin"},
+    {"post /groups", "submit"},
+    {"get /groups", "read list"},
+    {"get /groups/{id}", "status"},
+    {"post /groups/{id}/tasks", "submit"},
+    {"get /groups/{id}/tasks", "read"},
+    {"post /groups/{id}/seal", "submit"},
+    {"post /groups/{id}/cancel", "admin"},
     {"get /queues", "read list"},
     {"get /queues/{name}", "read"},
     {"patch /queues/{name}", "admin"},
@@ -102,6 +112,17 @@ const std::map<std::string, std::string> scopes = {
     {"post /schedules/{name}/run", "admin"},
     {"post /schedules/{name}/pause", "admin"},
     {"post /schedules/{name}/resume", "admin"},
+    {"post /workers", "worker"},
+    {"get /workers", "read everywhere"},
+    {"delete /workers/{worker}", "worker"},
+    {"post /workers/{worker}/poll", "worker"},
+    {"post /workers/{worker}/heartbeat", "worker"},
+    {"post /workers/{worker}/results", "worker"},
+    {"post /workers/{worker}/steps", "worker"},
+    {"post /workers/{worker}/drain", "worker"},
+    {"post /claim", "worker"},
+    {"post /handles/{handle}", "worker"},
+    {"delete /kinds/{kind}", "admin everywhere"},
     {"get /kinds", "any"},
     {"get /stats", "read list"},
     {"get /stats/history", "read everywhere"},
@@ -118,7 +139,17 @@ constexpr const char* operation_body =
     R"({"action": "cancel", "filter": {"queue": "own"}, "dry_run": true})";
 constexpr const char* task_body = R"({"kind": "echo", "queue": "own", "payload": "hush"})";
 
+std::string group_body() {
+    return R"({"queue": "own", "sealed": false, "tasks": [)" + std::string(task_body) + "]}";
+}
+
 std::string body_for(const std::string& operation) {
+    if (operation == "post /groups") {
+        return group_body();
+    }
+    if (operation == "post /groups/{id}/tasks") {
+        return R"({"tasks": [)" + std::string(task_body) + "]}";
+    }
     if (operation == "post /tasks") {
         return task_body;
     }
@@ -137,10 +168,24 @@ std::string body_for(const std::string& operation) {
     if (operation == "put /queues/{name}/keys/{key}") {
         return R"({"paused": true})";
     }
+    static const std::map<std::string, std::string> of_workers = {
+        {"post /workers", R"({"kinds": ["k"], "queues": ["own"]})"},
+        {"post /workers/{worker}/poll", R"({"poll": 9, "wait": 0})"},
+        {"post /workers/{worker}/heartbeat", R"({"running": []})"},
+        {"post /workers/{worker}/results",
+         R"([{"id": "0000000000001", "run": 1, "outcome": "completed"}])"},
+        {"post /workers/{worker}/steps",
+         R"({"id": "0000000000001", "run": 1, "name": "a", "result": 1})"},
+        {"post /claim", R"({"kind": "k", "queue": "own", "wait": 0})"},
+        {"post /handles/{handle}", R"({"outcome": "completed"})"}};
+    if (const auto found = of_workers.find(operation); found != of_workers.end()) {
+        return found->second;
+    }
     return operation.starts_with("patch") ? "{\"rate\": 1}" : "";
 }
 
-std::string filled(std::string path, const std::string& id, const std::string& name) {
+std::string filled(std::string path, const std::string& id, const std::string& name,
+                   const std::string& worker) {
     const auto replace = [&path](std::string_view what, const std::string& with) {
         if (const std::size_t at = path.find(what); at != std::string::npos) {
             path.replace(at, what.size(), with);
@@ -149,6 +194,9 @@ std::string filled(std::string path, const std::string& id, const std::string& n
     replace("{id}", id);
     replace("{name}", name);
     replace("{key}", "customer");
+    replace("{kind}", "k");
+    replace("{worker}", worker);
+    replace("{handle}", worker + "-" + id + "-1");
     return path;
 }
 
@@ -158,6 +206,24 @@ http::method method_named(std::string_view name) {
            : name == "put"   ? http::method::put
            : name == "patch" ? http::method::patch
                              : http::method::delete_;
+}
+
+struct worker_and_task {
+    worker_and_task() = default;
+
+    std::string worker;
+    std::string task;  // of its kind
+};
+weir::task<worker_and_task> make_worker(site& here, fields token) {
+    const answer registered = co_await here.post("/workers", body_for("post /workers"), token);
+    EXPECT_EQ(registered.code, 201U) << registered.text;
+    const answer remote =
+        co_await here.post("/tasks", R"({"kind": "k", "queue": "own"})", std::move(token));
+    EXPECT_EQ(remote.code, 202U) << remote.text;
+    worker_and_task made;
+    made.worker = registered["worker"];
+    made.task = remote["id"];
+    co_return made;
 }
 
 bool has_word(const std::string& words, const std::string& word) {
@@ -197,11 +263,25 @@ WEIR_TEST(ServiceScopes, EveryRouteHasAScopeThatEveryTokenIsHeldTo) {
                 WEIR_ASSERT_EQ(kept.code, 200U);
                 const answer begun = co_await here.post("/operations", operation_body, full);
                 WEIR_ASSERT_EQ(begun.code, 202U);
+                const answer grouped = co_await here.post("/groups", group_body(), full);
+                WEIR_ASSERT_EQ(grouped.code, 201U);
+                const std::string group(grouped.json.at("group").at("id").as_string());
+                const bool is_group = path.key().starts_with("/groups");
                 const bool is_operation = path.key().starts_with("/operations");
+                const bool is_handle = path.key().starts_with("/handles");
+                worker_and_task remote;
+                if (is_handle || path.key().starts_with("/workers") ||
+                    path.key().starts_with("/kinds/")) {
+                    remote = co_await make_worker(here, full);
+                }
                 const bool is_schedule = path.key().starts_with("/schedules");
                 const std::string target =
-                    filled(std::string(path.key()), is_operation ? begun["id"] : made["id"],
-                           is_schedule ? "own-schedule" : "own");
+                    filled(std::string(path.key()),
+                           is_group       ? group
+                           : is_operation ? begun["id"]
+                           : is_handle    ? remote.task
+                                          : made["id"],
+                           is_schedule ? "own-schedule" : "own", remote.worker);
                 const answer got = co_await here.ask(method_named(verb), target,
                                                      body_for(operation), bearer(line));
                 const answer all = co_await here.get("/operations", full);
@@ -218,7 +298,8 @@ WEIR_TEST(ServiceScopes, EveryRouteHasAScopeThatEveryTokenIsHeldTo) {
                     const bool is_enable = operation == "post /destinations/enable";
                     EXPECT_EQ(got.code == 404, is_enable) << shown << ": " << got.text;
                 } else if (got.code == 404) {
-                    EXPECT_TRUE(has_word("admin.other read.other submit.other", token)) << shown;
+                    EXPECT_TRUE(has_word("admin.other read.other submit.other worker.other", token))
+                        << shown;
                 } else {
                     EXPECT_EQ(got.code, 403U) << shown << ": " << got.text;
                     EXPECT_NE(got.detail().find("does not have the scope"), std::string::npos);

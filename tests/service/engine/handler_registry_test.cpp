@@ -6,6 +6,9 @@
 namespace weir::service::testing {
 namespace {
 
+const std::string for_workers =
+    "; a kind for workers is known once a worker has asked for it, or if remote-kinds has it";
+
 std::string error_of(const detail::handler_registry& handlers, const new_task& task) {
     try {
         handlers.check(task);
@@ -20,13 +23,42 @@ std::string error_of(const detail::handler_registry& handlers, const new_task& t
 TEST(HandlerRegistry, NamesTheKnownKindsForAnUnknownOne) {
     detail::handler_registry handlers;
     EXPECT_EQ(error_of(handlers, new_task("c")),
-              "unknown: no handler for 'c'; no kind has a handler");
+              "unknown: no handler for 'c'; no kind has a handler" + for_workers);
     handlers.add("b", do_nothing, {});
     handlers.add("a", do_nothing, {});
-    EXPECT_EQ(error_of(handlers, new_task("c")), "unknown: no handler for 'c'; known kinds: a b");
+    EXPECT_EQ(error_of(handlers, new_task("c")),
+              "unknown: no handler for 'c'; known kinds: a b" + for_workers);
     EXPECT_EQ(handlers.kinds(), (std::vector<std::string>{"a", "b"}));
     EXPECT_NE(handlers.find("a"), nullptr);
     EXPECT_EQ(handlers.find("c"), nullptr);
+}
+
+TEST(HandlerRegistry, KnowsTheKindsOfWorkers) {
+    detail::handler_registry handlers({"img/*", "thumb"});
+    handlers.add("img/own", do_nothing, {});
+    handlers.remote().add({"resize", "img/own"});
+    struct expectation {
+        const char* kind;
+        bool is_accepted;
+        bool is_remote;
+    };
+    const expectation all[] = {{"resize", true, true},  {"img/small", true, true},
+                               {"img/", true, true},    {"img", false, false},
+                               {"thumb", true, true},   {"thumbs", false, false},
+                               {"img/own", true, false}};
+    for (const expectation& each : all) {
+        new_task task(each.kind);
+        EXPECT_EQ(error_of(handlers, task).empty(), each.is_accepted) << each.kind;
+        handlers.assign(task);
+        EXPECT_EQ(task.is_remote, each.is_remote) << each.kind;
+    }
+    EXPECT_EQ(handlers.all_kinds(), (std::vector<std::string>{"img/own", "resize"}));
+    handlers.remote().remove("resize");
+    EXPECT_NE(error_of(handlers, new_task("resize")), "");
+    for (const char* wrong : {"", "*a", "a**", "a*b"}) {
+        EXPECT_THROW(detail::handler_registry({wrong}), invalid_argument) << wrong;
+    }
+    EXPECT_TRUE(detail::handler_registry({"*"}).is_remote("anything"));
 }
 
 TEST(HandlerRegistry, ChecksPayloads) {

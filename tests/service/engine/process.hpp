@@ -91,6 +91,53 @@ public:
         return pass(store_call::rescue,
                     [this, now, max_crashes] { return real_.rescue(now, max_crashes); });
     }
+    task<bool> add_worker(worker_record worker, moment now) override {
+        return pass(store_call::add_worker,
+                    [this, worker, now] { return real_.add_worker(worker, now); });
+    }
+    task<std::vector<worker_answer>> renew_workers(std::vector<worker_beat> beats,
+                                                   moment now) override {
+        return pass(store_call::renew_workers,
+                    [this, beats, now] { return real_.renew_workers(beats, now); });
+    }
+    task<worker_claims> claim_for_workers(std::vector<worker_claim> polls, moment now) override {
+        return pass(store_call::claim_for_workers,
+                    [this, polls, now] { return real_.claim_for_workers(polls, now); });
+    }
+    task<std::vector<settle_answer>> settle_for_worker(std::string_view worker,
+                                                       std::vector<settlement> ended,
+                                                       moment now) override {
+        return pass(store_call::settle_for_worker,
+                    [this, worker = std::string(worker), ended, now] {
+                        return real_.settle_for_worker(worker, ended, now);
+                    });
+    }
+    task<std::vector<std::optional<task_record>>> runs_of_worker(
+        std::string_view worker, std::vector<run_key> runs) override {
+        return pass(store_call::runs_of_worker, [this, worker = std::string(worker), runs] {
+            return real_.runs_of_worker(worker, runs);
+        });
+    }
+    task<bool> drain_worker(std::string_view worker, moment now) override {
+        return pass(store_call::drain_worker, [this, worker = std::string(worker), now] {
+            return real_.drain_worker(worker, now);
+        });
+    }
+    task<bool> remove_worker(std::string_view worker, moment now) override {
+        return pass(store_call::remove_worker, [this, worker = std::string(worker), now] {
+            return real_.remove_worker(worker, now);
+        });
+    }
+    task<std::vector<worker_status>> workers() override {
+        return pass(store_call::workers, [this] { return real_.workers(); });
+    }
+    task<std::vector<worker_kind>> worker_kinds(moment now) override {
+        return pass(store_call::worker_kinds, [this, now] { return real_.worker_kinds(now); });
+    }
+    task<bool> forget_worker_kind(std::string_view kind) override {
+        return pass(store_call::forget_worker_kind,
+                    [this, kind = std::string(kind)] { return real_.forget_worker_kind(kind); });
+    }
     task<std::optional<task_detail>> find(task_id id) override {
         return pass(store_call::find, [this, id] { return real_.find(id); });
     }
@@ -206,11 +253,19 @@ public:
             return real_.remove_queue(queue, with_pending);
         });
     }
+    // As if the process were alive.
+    workflow_store& workflows() noexcept override { return real_.workflows(); }
     task<> probe(moment now) override {
         return pass(store_call::probe, [this, now] { return real_.probe(now); });
     }
     task<> close() override { co_return; }
     void observe(store_observer* observer) noexcept override { real_.observe(observer); }
+
+protected:
+    // The ways of a call: to the store, and of its answer back. What they throw is the answer.
+    virtual task<> reach_store(store_call which) { return reach(question_delay_, which); }
+    virtual task<> reach_caller(store_call which) { return reach(answer_delay_, which); }
+    bool is_dead() const noexcept { return is_dead_; }
 
 private:
     template <class Call>
@@ -239,13 +294,13 @@ private:
     template <class Call>
     std::invoke_result_t<Call&> deliver(store_call which, Call call) {
         using answer = typename std::invoke_result_t<Call&>::value_type;
-        co_await reach(question_delay_, which);
+        co_await reach_store(which);
         if constexpr (std::is_void_v<answer>) {
             co_await call();
-            co_await reach(answer_delay_, which);
+            co_await reach_caller(which);
         } else {
             answer response = co_await call();
-            co_await reach(answer_delay_, which);
+            co_await reach_caller(which);
             co_return response;
         }
     }

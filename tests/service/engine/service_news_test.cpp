@@ -37,6 +37,7 @@ WEIR_TEST(ServiceNews, EachOptionIsChecked) {
     names("default_timeout", [](service_options& o) { o.default_timeout = 0s; });
     names("lease", [](service_options& o) { o.lease = 0s; });
     names("heartbeat", [](service_options& o) { o.heartbeat = 0s; });
+    names("worker_lease", [](service_options& o) { o.worker_lease = 0s; });
     names("poll", [](service_options& o) { o.poll = 0s; });
     names("store_timeout", [](service_options& o) { o.store_timeout = 0s; });
     names("drain_limit", [](service_options& o) { o.drain_limit = -1ns; });

@@ -52,6 +52,25 @@ WEIR_TEST(StepWriter, RepeatsWhileTheStoreIsUnavailable) {
     EXPECT_EQ(found.steps.size(), 1U);
 }
 
+// The handler would outlive the lease otherwise: the write is shielded from its stop.
+WEIR_TEST(StepWriter, AWriteTakesNoLongerThanTheLease) {
+    step_bench parts;
+    co_await parts.begin();
+    int calls = 0;
+    parts.memory.on_call([&](store_call which) {
+        calls += which == store_call::keep_step ? 1 : 0;
+        return which == store_call::keep_step ? store_fault::hangs : store_fault::none;
+    });
+    co_await sleep_until(parts.leases.current().expires_at - 1s);
+    const handle<std::string> writing = weir::spawn(parts.keep("a", "1"));
+    co_await advance(990ms);
+    EXPECT_EQ(calls, 1);
+    co_await advance(200ms);
+    EXPECT_GE(calls, 2) << "it was given up with the lease, and is tried again";
+    writing.cancel();
+    co_await writing.wait();
+}
+
 WEIR_TEST(StepWriter, EndsWhenTheRunOrTheLeaseIsLost) {
     step_bench parts;
     co_await parts.begin();

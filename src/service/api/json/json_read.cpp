@@ -7,6 +7,7 @@
 #include "base/quoted.hpp"
 #include "base/raw_json.hpp"
 #include "base/utf8.hpp"
+#include "service/api/json/json_members.hpp"
 #include "service/api/json/json_writer.hpp"
 
 #include <weir/error.hpp>
@@ -26,18 +27,10 @@ namespace {
 
 namespace bj = boost::json;
 
-constexpr double max_seconds = 1e7;  // of a timeout or a backoff
 constexpr double max_delay = 10 * 366 * 86'400.0;
-
-constexpr std::size_t max_shown = 60;  // bytes of an unknown name in a message
 
 [[noreturn]] void throw_problem(std::string_view member, const std::string& detail) {
     throw invalid_value(member, detail);
-}
-
-[[noreturn]] void throw_bad_member_value(std::string_view member, std::string_view expected) {
-    throw_problem(member,
-                  "the member '" + std::string(member) + "' must be " + std::string(expected));
 }
 
 // Adds the member's name to errors inside it.
@@ -50,94 +43,6 @@ void inside(std::string_view member, const Function& read) {
     } catch (const invalid_value& error) {
         throw_problem(member, "in '" + std::string(member) + "': " + error.what());
     }
-}
-
-std::string listed(std::span<const std::string_view> names) {
-    std::string all;
-    for (const std::string_view each : names) {
-        all += all.empty() ? "" : ", ";
-        all += each;
-    }
-    return all;
-}
-
-void expect_members(const bj::value& body, std::span<const std::string_view> known) {
-    const bj::object* const object = body.if_object();
-    if (object == nullptr) {
-        throw http::problem(http::status::unprocessable_content, "a JSON object is expected");
-    }
-    for (const auto& each : *object) {
-        const std::string_view name(each.key().data(), each.key().size());
-        if (std::find(known.begin(), known.end(), name) == known.end()) {
-            throw_problem(name.substr(0, max_shown),
-                          "the member " + base::quoted(name, max_shown) +
-                              " is unknown; known are: " + listed(known));
-        }
-    }
-}
-
-template <class T>
-std::optional<T> read_member(const bj::value& body, std::string_view name) {
-    try {
-        return http::optional_member<T>(body, name);
-    } catch (const http::problem& error) {
-        throw_problem(name, error.what());
-    }
-}
-
-template <class T>
-void read_into(T& target, const bj::value& body, std::string_view name) {
-    if (std::optional<T> value = read_member<T>(body, name)) {
-        target = std::move(*value);
-    }
-}
-
-// Says which numbers are valid also where the value is none, or has a fraction.
-template <class T>
-void read_integer(T& target, const bj::value& body, std::string_view name, T least, T most) {
-    const bj::value* const found =
-        body.as_object().if_contains(bj::string_view(name.data(), name.size()));
-    if (found == nullptr || found->is_null()) {
-        return;
-    }
-    boost::system::error_code error;
-    const auto value = found->is_number() ? found->to_number<std::int64_t>(error) : 0;
-    if (!found->is_number() || error || value < least || value > most) {
-        throw_bad_member_value(
-            name, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
-    }
-    target = static_cast<T>(value);
-}
-
-std::string read_text(const bj::value& body, std::string_view name) {
-    std::optional<std::string> value = read_member<std::string>(body, name);
-    if (!value) {
-        throw_problem(name, "the member '" + std::string(name) + "' is missing");
-    }
-    return std::move(*value);
-}
-
-std::optional<double> read_seconds(const bj::value& body, std::string_view name, double max) {
-    const bj::value* const found =
-        body.as_object().if_contains(bj::string_view(name.data(), name.size()));
-    if (found == nullptr || found->is_null()) {
-        return std::nullopt;
-    }
-    const double value = found->is_number() ? found->to_number<double>() : -1;
-    if (!(value >= 0 && value <= max)) {
-        throw_bad_member_value(
-            name, "a number of seconds from 0 to " + std::to_string(static_cast<long long>(max)));
-    }
-    return value;
-}
-
-std::optional<std::chrono::milliseconds> read_milliseconds(const bj::value& body,
-                                                           std::string_view name) {
-    const std::optional<double> value = read_seconds(body, name, max_seconds);
-    if (!value) {
-        return std::nullopt;
-    }
-    return std::chrono::milliseconds(std::llround(*value * 1000));
 }
 
 std::optional<timestamp> read_time(const bj::value& body, std::string_view name) {
@@ -191,27 +96,6 @@ void read_when(new_task& task, const bj::value& body, timestamp now) {
 void read_payload(new_task& task, std::string_view raw) {
     if (const std::string_view written = base::raw_member(raw, "payload"); !written.empty()) {
         task.payload = written;
-    }
-}
-
-// A list of texts, each once.
-void read_texts(std::vector<std::string>& into, const bj::value& body, std::string_view name) {
-    const bj::value* const member = body.as_object().if_contains(name);
-    if (member == nullptr || member->is_null()) {
-        return;
-    }
-    if (!member->is_array()) {
-        throw_bad_member_value(name, "an array of texts");
-    }
-    for (const bj::value& each : member->get_array()) {
-        if (!each.is_string()) {
-            throw_bad_member_value(name, "an array of texts");
-        }
-        const bj::string& text = each.get_string();
-        std::string found(text.data(), text.size());
-        if (std::find(into.begin(), into.end(), found) == into.end()) {
-            into.push_back(std::move(found));
-        }
     }
 }
 
@@ -331,7 +215,7 @@ task_edit read_edit(const bj::value& body, std::string_view raw, timestamp now) 
     }
     if (!edit.priority && !edit.run_at && !edit.payload) {
         throw http::problem(http::status::unprocessable_content,
-                            "one of these members is expected: " + listed(known));
+                            "one of these members is expected: " + listed_names(known));
     }
     return edit;
 }

@@ -97,6 +97,8 @@ std::string explanation(const hold& reason, const task_record& task) {
         case not_due:
             return (task.failures > 0 ? "its next attempt waits" : "it is scheduled and waits") +
                    until;
+        case waits_for:
+            return "it comes after the task " + reason.detail;
         case postponed:
             return "its handler postponed it" + until +
                    (reason.detail.empty() ? "" : ": " + reason.detail);
@@ -128,6 +130,11 @@ std::string explanation(const hold& reason, const task_record& task) {
             return "all workers are busy";
         case draining:
             return "the service is shutting down and starts no more tasks";
+        case no_worker:
+            return "no worker takes tasks of the kind '" + task.kind + "' from " + queue;
+        case worker_stuck:
+            return "the workers for the kind '" + task.kind +
+                   "' have room, and have stopped polling";
         case its_turn:
             break;
     }
@@ -170,6 +177,8 @@ void write_task(json_writer& json, const task_record& task, timestamp now, task_
     json.member_or_null("error", task.error);
     json.member_or_null("held_by", task.held_by);
     json.member_or_null("destination", task.destination);
+    json.member_or_null("group", task.group ? task.group.text() : std::string());
+    json.member("waits", task.waits);
     if (part == task_part::all) {
         write_callback(json, "on_success", task.on_success);
         write_callback(json, "on_failure", task.on_failure);
