@@ -1,0 +1,3 @@
+module weir.example/worker
+
+go 1.19

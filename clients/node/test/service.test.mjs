@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// Workers and clients in Node against the program `weir serve`.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { after, before, test } from "node:test";
+import { Client, Permanent, Postpone, RetryLater, ServiceError, TaskFailed } from "../src/index.js";
+import { block, eventually, Faults, makeWorker, quick, Serving, sleep } from "./support.mjs";
+
+const timing = { ...quick, readMargin: 5, request: 5, heartbeat: 0.5, wait: 2 };
+let serving;
+let client;
+
+before(async () => {
+  serving = await Serving.start("--remote-kinds", "node*");
+  client = new Client(serving.url);
+});
+
+after(async () => {
+  client.close();
+  await serving.end();
+});
+
+async function withWorker(register, body, options = {}) {
+  const worker = makeWorker(options.url ?? serving.url, { timing, concurrency: 20, ...options });
+  register(worker);
+  await worker.start();
+  try {
+    await body(worker);
+  } finally {
+    await worker.stop();
+  }
+}
+
+test("runs tasks, many at a time", async () => {
+  await withWorker(
+    (worker) => worker.task("node/double", async ({ n }, job) => ({ n: 2 * n, attempt: job.attempt })),
+    async () => {
+      const ids = await client.submitMany(Array.from({ length: 1200 }, (_, n) => ({ kind: "node/double", payload: { n } })));
+      const results = await Promise.all(ids.map((id) => client.result(id, 30)));
+      assert.deepEqual(results, ids.map((_, n) => ({ n: 2 * n, attempt: 1 })));
+    },
+    { concurrency: 200 },
+  );
+});
+
+test("outcomes", async () => {
+  const runs = [];
+  await withWorker(
+    (worker) =>
+      worker.task("node/outcome", async ({ what }, job) => {
+        runs.push(`${what} ${job.attempt}`);
+        if (what === "permanent") {
+          throw new Permanent("no such file");
+        }
+        if (what === "retry" && job.attempt === 1) {
+          throw new RetryLater(0.05);
+        }
+        if (what === "postpone" && runs.filter((run) => run === "postpone 1").length === 1) {
+          throw new Postpone("busy", 0.05);
+        }
+        if (what === "fail") {
+          throw new TypeError("bad size");
+        }
+        return job.attempt;
+      }),
+    async () => {
+      const end = async (what) =>
+        client.wait(await client.submit("node/outcome", { what }, { max_attempts: 2, backoff: 0.05 }), 10);
+      assert.equal((await end("permanent")).error, "no such file");
+      assert.equal((await end("retry")).result, 2);
+      assert.equal((await end("postpone")).result, 1);
+      assert.match((await end("fail")).error, /TypeError: bad size/);
+      assert.deepEqual(runs.filter((run) => run.startsWith("permanent")), ["permanent 1"]);
+    },
+  );
+});
+
+test("cancel, progress and time limit", async () => {
+  const aborted = (job) => new Promise((_, reject) => job.signal.addEventListener("abort", () => reject(job.signal.reason)));
+  await withWorker(
+    (worker) =>
+      worker
+        .task("node/long", async (_, job) => {
+          job.progress(0.25, "a quarter");
+          await aborted(job);
+        })
+        .task("node/limited", (_, job) => aborted(job), { timeout: 0.2 }),
+    async () => {
+      const id = await client.submit("node/long");
+      await eventually(async () => (await client.get(id)).progress === 0.25);
+      const began = Date.now();
+      assert.equal(await client.cancel(id), true);
+      assert.equal((await client.wait(id, 10)).state, "cancelled");
+      assert.ok(Date.now() - began < 5000);
+      assert.equal(await client.cancel(id), false);
+      const limited = await client.wait(await client.submit("node/limited", null, { max_attempts: 1 }), 10);
+      assert.equal(limited.error, "timed out after 0.2 s");
+    },
+  );
+});
+
+test("steps survive a failure", async () => {
+  const calls = [];
+  await withWorker(
+    (worker) =>
+      worker.task("node/order", async (_, job) => {
+        const place = await job.step("reserve", () => calls.push("reserve") && { place: 4 });
+        if (job.attempt === 1) {
+          throw new Error("between the steps");
+        }
+        return [place, await job.step("charge", async () => calls.push("charge") && "paid")];
+      }),
+    async () => {
+      const id = await client.submit("node/order", null, { backoff: 0.05 });
+      assert.deepEqual(await client.result(id, 10), [{ place: 4 }, "paid"]);
+      assert.deepEqual(calls, ["reserve", "charge"]);
+    },
+  );
+});
+
+test("a limit of one kind", async () => {
+  let now = 0;
+  let most = 0;
+  await withWorker(
+    (worker) =>
+      worker.task(
+        "node/few",
+        async () => {
+          most = Math.max(most, (now += 1));
+          await sleep(0.02);
+          now -= 1;
+        },
+        { concurrency: 2 },
+      ),
+    async () => {
+      const ids = await client.submitMany(Array.from({ length: 12 }, () => ({ kind: "node/few" })));
+      await Promise.all(ids.map((id) => client.result(id, 10)));
+      assert.equal(most, 2);
+    },
+  );
+});
+
+test("PeerFailure23: a handler that blocks the thread starves no heartbeat", async () => {
+  await withWorker(
+    (worker) => worker.task("node/block", () => block(2.5)),
+    async () => {
+      const id = await client.submit("node/block");
+      const ended = await client.wait(id, 20);
+      assert.deepEqual([ended.state, ended.attempts], ["completed", []]);
+      const { workers } = await (await fetch(`${serving.url}/workers`)).json();
+      assert.equal(workers.some(({ state }) => state === "gone"), false);
+    },
+  );
+});
+
+test("refusals", async () => {
+  const worker = makeWorker(serving.url, { timing });
+  await assert.rejects(worker.start(), /no handlers/);
+  worker.task("echo", () => 1); // a kind of the service itself
+  await assert.rejects(worker.start(), ServiceError);
+  await assert.rejects(client.submit("unknown"), (error) => error instanceof ServiceError && error.status === 422);
+  await assert.rejects(client.get("nothing"), /404/);
+  const failing = await client.submit("echo", { fail: "no" }, { max_attempts: 1 });
+  await assert.rejects(client.result(failing, 10), TaskFailed);
+  await assert.rejects(client.wait(await client.submit("sleep", { seconds: 20 }), 0.05), /after 0.05 s/);
+});
+
+test("SIGTERM drains", async () => {
+  const program = `
+    import { Worker } from ${JSON.stringify(new URL("../src/index.js", import.meta.url).href)};
+    const worker = new Worker(process.argv[1], { concurrency: 4 });
+    worker.task("node/nap", ({ seconds }) => new Promise((done) => setTimeout(done, seconds * 1000, process.pid)));
+    await worker.run();`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program, serving.url], { stdio: ["ignore", "ignore", "pipe"] });
+  let log = "";
+  child.stderr.on("data", (data) => (log += data));
+  const ended = new Promise((resolve) => child.on("exit", resolve));
+  await eventually(() => log.includes("node/nap"));
+  const id = await client.submit("node/nap", { seconds: 0.7 });
+  await eventually(async () => (await client.get(id)).state === "running");
+  child.kill("SIGTERM");
+  await eventually(() => log.includes("no more tasks"));
+  await sleep(0.1);
+  const later = await client.submit("node/nap", { seconds: 0 });
+  assert.equal(await ended, 0);
+  assert.equal((await client.wait(id, 5)).result, child.pid);
+  assert.equal((await client.get(later)).state, "pending");
+  await client.cancel(later);
+});
+
+test("nothing lost, nothing twice, nothing stuck behind a proxy with faults", async () => {
+  const runs = Number(process.env.WEIR_FAULT_RUNS ?? (process.env.WEIR_STRESS ? 300 : 6));
+  const first = Number(process.env.WEIR_FAULT_SEED ?? 1);
+  const short = { ...timing, readMargin: 0.3, request: 0.6, wait: 0.5, drain: 2, grace: 0.2 };
+  const one = async (seed) => {
+    const kind = `node/fault${seed % 16}`;
+    const faults = await Faults.start(serving.url, seed);
+    const returned = new Map();
+    try {
+      await withWorker(
+        (worker) =>
+          worker.task(kind, async ({ n }, job) => {
+            const step = await job.step("one", () => n);
+            const result = { n, step, run: job.run };
+            returned.set(job.id, [...(returned.get(job.id) ?? []), result]);
+            return result;
+          }),
+        async () => {
+          const ids = await client.submitMany(Array.from({ length: 5 }, (_, n) => ({ kind, payload: { n } })));
+          const ends = await Promise.all(ids.map((id) => client.wait(id, 60)));
+          ends.forEach((end, n) => {
+            assert.equal(end.state, "completed", `seed ${seed}: ${end.error}`);
+            assert.equal(end.result.n, n);
+            assert.equal(end.result.step, n);
+            assert.ok(returned.get(end.id).some((each) => each.run === end.result.run), `seed ${seed}`);
+          });
+        },
+        { url: faults.url, concurrency: 3, timing: short },
+      );
+    } finally {
+      faults.end();
+    }
+  };
+  for (let seed = first; seed < first + runs; seed += 8) {
+    await Promise.all(Array.from({ length: Math.min(8, first + runs - seed) }, (_, n) => one(seed + n)));
+  }
+});
