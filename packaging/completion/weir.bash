@@ -4,19 +4,23 @@
 _weir_options() {
     case $1 in
         serve) echo --help --config --listen --port --database --workers --timeout --lease \
-            --drain --keep-completed --keep-failed --keep-cancelled --max-queues --max-body \
+            --worker-lease --drain --keep-completed --keep-failed --keep-cancelled --max-queues --remote-kinds --max-body \
             --token-file --open-health --tls-certificate --tls-key --origin --name --allow-address --webhook-key-file --allow-command \
             --allow-arguments --binary-output --max-output --grace --host-rate --host-concurrency \
             --otlp-endpoint --otlp-sample \
-            --integrity --log-format --log-level --access-log --check ;;
+            --schema --integrity --log-format --log-level --access-log --check ;;
         crawl) echo --help --config --list --sitemap --state --output --format --warc --mirror --graph --write-sitemap \
             --scope --include --exclude --strip-param --depth --max-pages --max-pages-per-host \
+            --max-pages-per-pattern --max-equal-bodies \
             --max-links-per-page --max-urls --concurrency --per-host --per-address --rate --delay --timeout \
             --max-time --max-body --attempts --drain --ignore-robots --check --baseline --accept \
             --header-file --user-agent --contact --allow-address --progress --fail-on \
             --require-complete --accept-changes --dry-run ;;
         submit) echo --help --config --server --token-file --ca-file --queue --priority --delay --timeout \
-            --attempts --key --unique-key --flow-key --secret --tag --on-success --on-failure --wait ;;
+            --attempts --key --unique-key --flow-key --secret --tag --on-success --on-failure --after \
+            --after-failure --wait ;;
+        work) echo --help --config --server --token-file --ca-file --concurrency --queue --name \
+            --progress --max-output --grace --drain ;;
         status) echo --help --config --server --token-file --ca-file --json ;;
         watch) echo --help --config --server --token-file --ca-file --queue --plain ;;
         list) echo --help --config --server --token-file --ca-file --queue --state --status --kind --tag \
@@ -34,7 +38,7 @@ _weir_options() {
         limit) echo --help --config --server --token-file --ca-file --key --max-running --rate --burst \
             --max-pending --key-max-running --key-rate --key-burst --json ;;
         enable) echo --help --config --server --token-file --ca-file --kind --json ;;
-        show | queues | destinations)
+        show | queues | destinations | group)
             echo --help --config --server --token-file --ca-file --json ;;
         backup) echo --help --config --database --force --json ;;
         ps) echo --help ;;
@@ -53,8 +57,8 @@ _weir() {
     prev=${COMP_WORDS[COMP_CWORD - 1]}
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
-            serve | crawl | submit | status | watch | list | show | cancel | retry | delete | \
-                change | queues | keys | limit | pause | resume | redrive | schedules | \
+            serve | crawl | submit | work | status | watch | list | show | cancel | retry | delete | \
+                change | queues | keys | limit | pause | resume | redrive | schedules | group | \
                 destinations | enable | backup | ps)
                 command=$word
                 break
@@ -72,7 +76,7 @@ _weir() {
             ;;
         --scope) words='host domain prefix all' ;;
         --format) words='jsonl csv text json junit markdown' ;;
-        --progress) words='auto lines json none' ;;
+        --progress) [[ $command == crawl ]] && words='auto lines json none' ;;
         --fail-on) words='none failed' ;;
         --integrity) words='quick full none' ;;
         --log-format) words='text json' ;;
@@ -90,15 +94,23 @@ _weir() {
             ;;
         --overlap) words='queue skip replace' ;;
         --missed) words='run_latest skip' ;;
+        --after-failure) words='cancel run hold' ;;
         --queue | -q) words=$(_weir_queues) ;;
         *)
             if [[ $cur == -* ]]; then
                 words=$(_weir_options "$command")
             elif [[ -z $command ]]; then
-                words='serve crawl submit status watch list show cancel retry delete change queues
-                    keys limit pause resume redrive schedules destinations enable backup ps'
+                words='serve crawl submit work status watch list show cancel retry delete change queues
+                    keys limit pause resume redrive schedules group destinations enable backup ps'
             elif [[ $command == submit && $prev == submit ]]; then
                 words='http crawl exec sleep echo'
+            elif [[ $command == work && $prev == -- ]]; then
+                mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+                return
+            elif [[ $command == group && $prev == group ]]; then
+                words='create show add seal cancel'
+            elif [[ $command == group ]]; then
+                words=$("${COMP_WORDS[0]}" group 2>/dev/null | cut -f 1)
             elif [[ $command == schedules && $prev == schedules ]]; then
                 words='add run pause resume remove'
             elif [[ $command == schedules ]]; then

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Completion of weir for fish.
 
-set -l commands serve crawl submit status watch list show cancel retry delete change queues keys \
-    limit pause resume redrive schedules destinations enable backup ps
+set -l commands serve crawl submit work status watch list show cancel retry delete change queues keys \
+    limit pause resume redrive schedules group destinations enable backup ps
 set -l serve '__fish_seen_subcommand_from serve'
 set -l crawl '__fish_seen_subcommand_from crawl'
 set -l submit '__fish_seen_subcommand_from submit'
+set -l work '__fish_seen_subcommand_from work'
 set -l watch '__fish_seen_subcommand_from watch'
 set -l list '__fish_seen_subcommand_from list'
 set -l backup '__fish_seen_subcommand_from backup'
@@ -16,8 +17,8 @@ set -l filtered '__fish_seen_subcommand_from list redrive cancel retry delete'
 set -l on_queue '__fish_seen_subcommand_from pause resume redrive keys limit'
 set -l limit '__fish_seen_subcommand_from limit'
 set -l keys '__fish_seen_subcommand_from keys'
-set -l remote '__fish_seen_subcommand_from submit status watch list show cancel retry delete change queues keys limit pause resume redrive schedules destinations enable'
-set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete change queues keys limit pause resume redrive schedules destinations enable backup'
+set -l remote '__fish_seen_subcommand_from submit work status watch list show cancel retry delete change queues keys limit pause resume redrive schedules group destinations enable'
+set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete change queues keys limit pause resume redrive schedules group destinations enable backup'
 set -l queues '(weir queues 2>/dev/null | string replace -r "\t.*" "")'
 
 complete -c weir -f
@@ -28,6 +29,7 @@ complete -c weir -n 'not __fish_seen_subcommand_from ps' -s c -l config -rF -d '
 complete -c weir -n __fish_use_subcommand -a serve -d 'Run the task service'
 complete -c weir -n __fish_use_subcommand -a crawl -d 'Crawl web sites, or check their links'
 complete -c weir -n __fish_use_subcommand -a submit -d 'Submit a task to the service'
+complete -c weir -n __fish_use_subcommand -a work -d 'Run a program for each task of a kind'
 complete -c weir -n __fish_use_subcommand -a status -d 'Show queues, or one task'
 complete -c weir -n __fish_use_subcommand -a watch -d 'Show tasks live, as they change'
 complete -c weir -n __fish_use_subcommand -a list -d 'List tasks, the newest first'
@@ -42,6 +44,7 @@ complete -c weir -n __fish_use_subcommand -a limit -d 'Set limits of a queue, or
 complete -c weir -n __fish_use_subcommand -a pause -d 'Start no more tasks of queues'
 complete -c weir -n __fish_use_subcommand -a resume -d 'Start tasks of queues again'
 complete -c weir -n __fish_use_subcommand -a redrive -d 'Run the failed tasks of a queue again'
+complete -c weir -n __fish_use_subcommand -a group -d 'Show groups of tasks, or change them'
 complete -c weir -n __fish_use_subcommand -a schedules -d 'Show schedules and their next tasks, or change them'
 complete -c weir -n __fish_use_subcommand -a destinations -d 'Show what tasks talk to, and disabled endpoints'
 complete -c weir -n __fish_use_subcommand -a enable -d 'Use endpoints again that were gone'
@@ -54,11 +57,13 @@ complete -c weir -n $serve -s d -l database -rF -d 'File in which tasks are stor
 complete -c weir -n $serve -s w -l workers -x -d 'Tasks that run at the same time'
 complete -c weir -n $serve -l timeout -x -d 'Time limit of a run, in seconds'
 complete -c weir -n $serve -l lease -x -d 'Seconds without a heartbeat until takeover'
+complete -c weir -n $serve -l worker-lease -x -d 'Seconds without a heartbeat until a worker has lost its tasks'
 complete -c weir -n $serve -l drain -x -d 'Seconds that running tasks have on shutdown'
 complete -c weir -n $serve -l keep-completed -x -d 'Hours that completed tasks are kept'
 complete -c weir -n $serve -l keep-failed -x -d 'Hours that failed tasks are kept'
 complete -c weir -n $serve -l keep-cancelled -x -d 'Hours that cancelled tasks are kept'
 complete -c weir -n $serve -l max-queues -x -d 'Maximum number of queues'
+complete -c weir -n $serve -l remote-kinds -x -d 'Kinds that workers run, accepted before the first has come'
 complete -c weir -n $serve -l max-body -x -d 'Maximum size of a request body, in bytes'
 complete -c weir -n $serve -l token-file -rF -d 'Tokens for the API, one per line'
 complete -c weir -n $serve -l open-health -d 'Answer health checks without a token'
@@ -77,6 +82,7 @@ complete -c weir -n $serve -l host-rate -x -d 'Deliveries per second to one host
 complete -c weir -n $serve -l host-concurrency -x -d 'Concurrent deliveries to one host'
 complete -c weir -n $serve -l otlp-endpoint -x -d 'OpenTelemetry collector that gets traces'
 complete -c weir -n $serve -l otlp-sample -x -d 'Share of tasks that begin a trace'
+complete -c weir -n $serve -l schema -x -d 'Schema in a PostgreSQL database'
 complete -c weir -n $serve -l integrity -xa 'quick full none' -d 'Check of the database'
 complete -c weir -n $serve -l log-format -xa 'text json' -d 'Format of the log'
 complete -c weir -n $serve -l log-level -xa 'debug info warning error' -d 'Least severe level'
@@ -103,6 +109,8 @@ complete -c weir -n $crawl -l strip-param -x -d 'Query parameters to remove: utm
 complete -c weir -n $crawl -l depth -x -d 'Links from a seed at most'
 complete -c weir -n $crawl -l max-pages -x -d 'Pages at most'
 complete -c weir -n $crawl -l max-pages-per-host -x -d 'Pages of a host at most'
+complete -c weir -n $crawl -l max-pages-per-pattern -x -d 'Pages of a host whose URLs differ in numbers only'
+complete -c weir -n $crawl -l max-equal-bodies -x -d 'Equal pages of a host whose links are followed'
 complete -c weir -n $crawl -l max-links-per-page -x -d 'Links of a page at most'
 complete -c weir -n $crawl -l max-urls -x -d 'URLs to remember at most'
 complete -c weir -n $crawl -l concurrency -x -d 'Requests at a time'
@@ -129,6 +137,7 @@ complete -c weir -n $crawl -l require-complete -d 'Exit with 4 if a limit left p
 complete -c weir -n $crawl -l accept-changes -d 'Resume though other options were given'
 complete -c weir -n $crawl -l dry-run -d 'Fetch the seeds alone, and say of each link why (not)'
 
+complete -c weir -n '__fish_seen_subcommand_from group' -a 'create show add seal cancel' -d 'Change groups'
 set -l schedules '__fish_seen_subcommand_from schedules'
 complete -c weir -n $schedules -a 'add run pause resume remove' -d 'Change schedules'
 complete -c weir -n $schedules -l zone -x -d 'Time zone of an added schedule'
@@ -148,7 +157,17 @@ complete -c weir -n $submit -l secret -x -d 'Member of the payload that is never
 complete -c weir -n $submit -s t -l tag -x -d 'Tag to find it by'
 complete -c weir -n $submit -l on-success -x -d 'URL that hears of its completion'
 complete -c weir -n $submit -l on-failure -x -d 'URL that hears of its failure or cancel'
+complete -c weir -n $submit -l after -x -d 'Runs when this task has completed'
+complete -c weir -n $submit -l after-failure -x -a 'cancel run hold' -d 'If one of those fails'
 complete -c weir -n $submit -s W -l wait -d 'Wait for its end and show it'
+
+complete -c weir -n $work -s j -l concurrency -x -d 'Programs that run at the same time'
+complete -c weir -n $work -s q -l queue -x -d 'Only tasks of this queue'
+complete -c weir -n $work -l name -x -d 'Name of this worker in lists'
+complete -c weir -n $work -l progress -d 'Lines of standard error are progress of the task'
+complete -c weir -n $work -l max-output -x -d 'Bytes that a result may have'
+complete -c weir -n $work -l grace -x -d 'Seconds that stopped programs have'
+complete -c weir -n $work -l drain -x -d 'Seconds that running programs have on a signal'
 
 complete -c weir -n $with_json -l json -d 'Print JSON'
 

@@ -96,6 +96,7 @@ public:
     static serve_settings reread(const definition& program, std::vector<std::string> words);
 
 private:
+    void parse(std::vector<std::string> words);
     // Prints the message and how to get help; returns the exit code.
     int refuse(const std::string& message, const CLI::App& command) const;
     int refuse(const CLI::ParseError& error) const;
@@ -114,6 +115,7 @@ private:
     serve_settings serve_settings_;
     crawl_settings crawl_settings_;
     submit_settings submit_settings_;
+    work_settings work_settings_;
     status_settings status_settings_;
     watch_settings watch_settings_;
     list_settings list_settings_;
@@ -129,6 +131,7 @@ private:
     schedules_settings schedules_settings_;
     keys_settings keys_settings_;
     limit_settings limit_settings_;
+    group_settings group_settings_;
     list_all_settings destinations_settings_;
     enable_settings enable_settings_;
     backup_settings backup_settings_;
@@ -136,7 +139,9 @@ private:
     std::deque<command> all_;  // references to its elements stay valid
     command* serve_ = nullptr;
     command* crawl_ = nullptr;
+    command* work_ = nullptr;
     command* schedules_ = nullptr;
+    command* group_ = nullptr;
     command* backup_ = nullptr;
     command* ps_ = nullptr;
 };
@@ -187,6 +192,7 @@ void command_line::add_commands() {
     crawl_ =
         &add("crawl", "Crawl web sites, or check their links", crawl_settings_, &run_crawl, true);
     add("submit", "Submit a task to the service", submit_settings_, &run_submit);
+    work_ = &add("work", "Run a program for each task of a kind", work_settings_, &run_work);
     add("status", "Show queues, or one task", status_settings_, &run_status);
     add("watch", "Show tasks live, as they change", watch_settings_, &run_watch);
     add("list", "List tasks, the newest first", list_settings_, &run_list);
@@ -203,6 +209,7 @@ void command_line::add_commands() {
     add("redrive", "Run the failed tasks of a queue again", redrive_settings_, &run_redrive);
     schedules_ = &add("schedules", "Show schedules and their next tasks, or change them",
                       schedules_settings_, &run_schedules);
+    group_ = &add("group", "Show groups of tasks, or change them", group_settings_, &run_group);
     add("destinations", "Show what tasks talk to, and disabled endpoints", destinations_settings_,
         &run_destinations);
     add("enable", "Use endpoints again that were gone", enable_settings_, &run_enable);
@@ -231,6 +238,19 @@ void command_line::add_footers() {
             "  weir crawl https://example.com/ --state site.crawl --output pages.jsonl\n\n"
             "The first ^C lets pages in flight end; the same command continues.\n\n") +
         exit_codes);
+    work_->parser.footer(
+        with_program_name(
+            "The program gets the payload on standard input; its standard output is the result, "
+            "as\n"
+            "JSON if it is JSON. Exit code 0 completes the task, 65 fails it for good, 75 and any\n"
+            "other are a failed attempt, with the end of standard error as its message. On ^C or\n"
+            "SIGTERM running programs have --drain seconds, then their tasks are returned; a "
+            "second\n"
+            "signal ends all at once.\n\n"
+            "Examples:\n"
+            "  weir work resize -- ./resize.sh\n"
+            "  weir work mail --concurrency 8 --queue outbox -- python3 send.py --fast\n\n") +
+        exit_codes);
     schedules_->parser.footer(
         with_program_name(
             "Commands:\n"
@@ -242,6 +262,20 @@ void command_line::add_footers() {
             "Examples:\n"
             "  weir schedules add nightly '0 3 * * *' echo '{\"a\": 1}' --zone Europe/Berlin\n"
             "  weir schedules add often '@every 10s' echo --overlap skip\n\n") +
+        exit_codes);
+    group_->parser.footer(
+        with_program_name(
+            "Commands:\n"
+            "  weir group create FILE       Create a group with its tasks; - is standard input\n"
+            "  weir group show ID           Its counts, and its tasks as a tree\n"
+            "  weir group add ID FILE       Add tasks to a group that is not sealed\n"
+            "  weir group seal ID           Add no more: it ends with its last task\n"
+            "  weir group cancel ID         Cancel all tasks of it that have not ended\n\n"
+            "Example:\n"
+            "  echo '{\"tasks\": [{\"name\": \"a\", \"kind\": \"echo\"},\n"
+            "    {\"kind\": \"echo\", \"after\": [\"a\"]}], \"callback\": {\"kind\": "
+            "\"echo\"}}' |\n"
+            "    weir group create -\n\n") +
         exit_codes);
     serve_->parser.footer(
         "Flags take precedence over variables, variables over the file. To give several values,\n"
@@ -346,19 +380,24 @@ void command_line::read_settings() {
 
 serve_settings command_line::reread(const definition& program, std::vector<std::string> words) {
     command_line again(program);
-    std::vector<char*> arguments;
-    for (std::string& each : words) {
-        arguments.push_back(each.data());
-    }
-    again.app_.parse(static_cast<int>(arguments.size()), arguments.data());
+    again.parse(std::move(words));
     again.read_settings();
     return again.serve_settings_;
+}
+
+void command_line::parse(std::vector<std::string> words) {
+    std::vector<char*> arguments;
+    for (std::string& each : words) {
+        each = marked_word(std::move(each));
+        arguments.push_back(each.data());
+    }
+    app_.parse(static_cast<int>(arguments.size()), arguments.data());
 }
 
 int command_line::run(int argc, char** argv) {
     words_.assign(argv, argv + argc);
     try {
-        app_.parse(argc, argv);
+        parse(words_);
     } catch (const CLI::Success& help) {
         return app_.exit(help);
     } catch (const CLI::ParseError& error) {

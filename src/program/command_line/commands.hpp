@@ -44,10 +44,27 @@ struct submit_settings {
     std::optional<int> attempts;
     std::string on_success;  // URLs
     std::string on_failure;
+    std::vector<std::string> after;
+    std::string after_failure;
     bool wait = false;
 };
 void add_options(options& to, submit_settings& settings);
 int run_submit(const submit_settings& settings);
+
+struct work_settings {
+    remote_settings to;
+    std::string kind;
+    std::vector<std::string> program;  // and its arguments
+    std::size_t concurrency = 1;
+    std::string name;  // empty: that of the machine
+    std::vector<std::string> queues;
+    bool reports_progress = false;
+    std::size_t max_output = 1 << 20;
+    double grace = 5;
+    double drain = 25;
+};
+void add_options(options& to, work_settings& settings);
+int run_work(const work_settings& settings);
 
 struct status_settings {
     remote_settings to;
@@ -173,6 +190,14 @@ struct schedules_settings {
 void add_options(options& to, schedules_settings& settings);
 // 1 if a schedule could not be changed; the others were.
 int run_schedules(const schedules_settings& settings);
+
+struct group_settings {
+    remote_settings to;
+    std::vector<std::string> words;  // empty: list them
+    bool as_json = false;
+};
+void add_options(options& to, group_settings& settings);
+int run_group(const group_settings& settings);
 
 int run_destinations(const list_all_settings& settings);
 

@@ -17,6 +17,8 @@ namespace weir::program {
 
 namespace {
 
+constexpr char list_mark = '\x1f';  // see marked_word()
+
 // 'listen' for '-l,--listen' and for 'listen'.
 std::string long_name(const std::string& names) {
     const std::size_t dashes = names.find("--");
@@ -86,6 +88,13 @@ double read_number(const std::string& text, double least, double most, bool is_w
 
 options::options(CLI::App& command, bool has_variables)
     : command_(command), has_variables_(has_variables) {}
+
+std::string marked_word(std::string word) {
+    if (word.starts_with('[') && word.ends_with(']')) {
+        word += list_mark;
+    }
+    return word;
+}
 
 options::known& options::add(option_text text, parser parse) {
     known& added = all_.emplace_back();
@@ -197,6 +206,11 @@ void options::read(std::span<const config_entry> file) {
             return one.section == section() && one.key == each.name;
         });
         if (!each.values.empty()) {
+            for (std::string& value : each.values) {
+                if (value.starts_with('[') && value.ends_with(list_mark)) {
+                    value.pop_back();
+                }
+            }
             const bool is_positional = !each.text.names.starts_with("-");
             read(each, each.values, source::flag, (is_positional ? "" : "--") + each.name);
         } else if (variable != nullptr && *variable != '\0') {

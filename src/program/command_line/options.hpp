@@ -35,6 +35,10 @@ struct option_text {
     bool is_required = false;
 };
 
+// CLI11 splits words in brackets, '[a,b]', where a list of words is expected, and has no way to
+// switch that off. A word that is marked is not split, and options::read() removes the mark.
+std::string marked_word(std::string word);
+
 class options {
 public:
     // Parses one value; throws invalid_argument 'it must be ...' if it is invalid.

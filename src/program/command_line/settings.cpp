@@ -260,17 +260,21 @@ serve_plan::serve_plan(const serve_settings& settings)
       access_log(settings.access_log),
       set_up(settings.set_up) {
     store.max_queues = settings.max_queues;
+    postgres.max_queues = settings.max_queues;
+    postgres.schema = settings.schema;
     store.integrity = settings.integrity == "full"   ? service::integrity_check::full
                       : settings.integrity == "none" ? service::integrity_check::none
                                                      : service::integrity_check::quick;
     service.workers = settings.workers;
     service.lease = seconds(settings.lease);
     service.heartbeat = service.lease / 5;
+    service.worker_lease = seconds(settings.worker_lease);
     service.default_timeout = seconds(settings.timeout);
     service.drain_limit = seconds(settings.drain);
     service.kept = {.completed = hours(settings.keep_completed),
                     .failed = hours(settings.keep_failed),
                     .cancelled = hours(settings.keep_cancelled)};
+    service.remote_kinds = settings.remote_kinds;
     traces = find_collector(settings.otlp_endpoint);
     service.tracing.sample = settings.otlp_sample;
     key_lines = find_secrets(settings.webhook_key_files, settings.keys_from, "--webhook-key-file",
@@ -310,7 +314,11 @@ void add_options(options& to, serve_settings& settings) {
         settings.listen.set_port(
             static_cast<std::uint16_t>(read_number(text, 0, 65535, /*is_whole=*/true)));
     });
-    to.text({"-d,--database", "FILE", "File in which tasks are stored", ""}, settings.database);
+    to.text({"-d,--database", "FILE|URL",
+             "File in which tasks are stored, or postgres://USER@HOST/DATABASE", ""},
+            settings.database);
+    to.text({"--schema", "NAME", "Schema of the tables in a PostgreSQL database", ""},
+            settings.schema);
     to.choice({"--integrity", "", "How much of the database is checked at the start", ""},
               settings.integrity, {"quick", "full", "none"});
     to.number({"-w,--workers", "COUNT", "Tasks that run at the same time", "256"}, settings.workers,
@@ -321,6 +329,9 @@ void add_options(options& to, serve_settings& settings) {
     to.number({"--lease", "SECONDS",
                "Time without a heartbeat after which other nodes take over tasks", "10"},
               settings.lease, 0.1, year);
+    to.number({"--worker-lease", "SECONDS",
+               "Time without a heartbeat after which a worker has lost its tasks", "30"},
+              settings.worker_lease, 0.5, year);
     to.number({"--drain", "SECONDS", "Time that running tasks have to finish on shutdown", "25"},
               settings.drain, 0.001, year);
     to.number({"--keep-completed", "HOURS", "How long completed tasks are kept", "24"},
@@ -331,6 +342,18 @@ void add_options(options& to, serve_settings& settings) {
               settings.keep_cancelled, 0, century);
     to.number({"--max-queues", "COUNT", "Maximum number of queues", "1000"}, settings.max_queues, 1,
               1'000'000);
+    to.value({"--remote-kinds", "PATTERN",
+              "Accept tasks of these kinds for workers before the first worker has come (img/*)",
+              "", true},
+             [&](const std::string& text) {
+                 const std::size_t star = text.find('*');
+                 if (text.empty() || text.size() > 100 ||
+                     (star != std::string::npos && star + 1 != text.size())) {
+                     throw invalid_argument(
+                         "it must be a kind, or the beginning of kinds and '*', such as img/*");
+                 }
+                 settings.remote_kinds.push_back(text);
+             });
     to.number({"--max-body", "BYTES", "Maximum size of a request body", "1048576"},
               settings.max_body, 1, 1e12);
     to.text({"--token-file", "FILE",

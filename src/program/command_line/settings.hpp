@@ -14,6 +14,7 @@
 #include <weir/service/handlers/exec.hpp>
 #include <weir/service/handlers/webhook_signature.hpp>
 #include <weir/service/otlp_exporter.hpp>
+#include <weir/service/postgres_store.hpp>
 #include <weir/service/service.hpp>
 #include <weir/service/sqlite_store.hpp>
 
@@ -43,14 +44,17 @@ struct secret_variables {
 struct serve_settings {
     listen_setting listen;
     std::string database = "weir.db";
+    std::string schema = service::postgres_store_options().schema;
     std::size_t workers = 256;
     double lease = 10;
+    double worker_lease = 30;
     double timeout = 600;
     double drain = 25;
     double keep_completed = 24;  // hours
     double keep_failed = 24 * 30;
     double keep_cancelled = 24 * 7;
     std::size_t max_queues = service::default_max_queues;
+    std::vector<std::string> remote_kinds;  // that workers run
     std::uint64_t max_body = 1 << 20;
     std::string token_file;
     source tokens_from = source::none;
@@ -99,7 +103,8 @@ struct serve_plan {
 
     io::address at;
     std::string database;
-    service::sqlite_store_options store;
+    service::sqlite_store_options store;       // of a file
+    service::postgres_store_options postgres;  // of a URL
     service::service_options service;
     std::uint64_t max_body;
     secrets tokens;

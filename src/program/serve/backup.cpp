@@ -7,6 +7,7 @@
 #include "program/output/text.hpp"
 
 #include <weir/run.hpp>
+#include <weir/service/postgres_store.hpp>
 #include <weir/service/sqlite_store.hpp>
 #include <weir/service/task.hpp>
 
@@ -25,6 +26,11 @@ namespace {
 namespace json = boost::json;
 
 task<int> back_up(const backup_settings& settings) {
+    if (service::is_postgres_url(settings.database)) {
+        throw std::runtime_error(
+            "weir backup copies files; for a PostgreSQL database use pg_dump, with the schema of "
+            "the store");
+    }
     std::error_code error;
     if (!settings.is_replacing && std::filesystem::exists(settings.file, error)) {
         throw std::runtime_error("the backup " + settings.file +

@@ -5,15 +5,18 @@
 
 #include "program/command_line/commands.hpp"
 #include "program/output/text.hpp"
+#include "program/serve/open_store.hpp"
 #include "program/serve/service_bundle.hpp"
 #include "program/serve/startup.hpp"
 
+#include <weir/db/pg/connection.hpp>
 #include <weir/error.hpp>
 #include <weir/io/error.hpp>
 #include <weir/run.hpp>
 #include <weir/service/api.hpp>
 #include <weir/service/cron.hpp>
 #include <weir/service/memory_store.hpp>
+#include <weir/service/postgres_store.hpp>
 #include <weir/service/sqlite_store.hpp>
 
 #include <sys/socket.h>
@@ -124,6 +127,18 @@ void check_schedules(const service::sqlite_file_facts& file, findings& found) {
     }
 }
 
+// Of PostgreSQL only that the server takes the connection: nothing is created.
+task<> check_server(const serve_plan& plan, findings& found) {
+    const std::string shown = shown_database(plan.database);
+    try {
+        pg::connection server = co_await pg::connect({.url = plan.database});
+        const pg::rows version = co_await server.query("SHOW server_version");
+        found.good("database", shown + " answers, with PostgreSQL " + version.one<std::string>());
+    } catch (const std::exception& error) {
+        found.bad("database", shown + ": " + error.what());
+    }
+}
+
 task<> check_database(std::string path, findings& found) {
     try {
         const service::sqlite_file_facts file = co_await service::look_at_sqlite_store(path);
@@ -166,7 +181,11 @@ task<int> check(const serve_settings& settings, const serve_plan& plan) {
     std::puts("Checks:");
     findings found;
     check_address(plan.at, found);
-    co_await check_database(plan.database, found);
+    if (service::is_postgres_url(plan.database)) {
+        co_await check_server(plan, found);
+    } else {
+        co_await check_database(plan.database, found);
+    }
     check_zones(found);
     if (plan.tls) {
         found.good("certificate", settings.tls_certificate);

@@ -9,6 +9,7 @@
 #include "program/serve/handover.hpp"
 #include "program/serve/live_settings.hpp"
 #include "program/serve/log.hpp"
+#include "program/serve/open_store.hpp"
 #include "program/serve/service_bundle.hpp"
 #include "program/serve/startup.hpp"
 
@@ -27,7 +28,6 @@
 #include <weir/service/api.hpp>
 #include <weir/service/handlers/http_delivery.hpp>
 #include <weir/service/handlers/trial.hpp>
-#include <weir/service/sqlite_store.hpp>
 #include <weir/time.hpp>
 #include <weir/timeout.hpp>
 
@@ -72,7 +72,8 @@ void print_welcome(const io::address& at, const serve_plan& plan) {
         (is_local ? " --unix-socket " + at.path() : "") +
         (plan.tokens.lines.empty() ? "" : " -H \"Authorization: Bearer $WEIR_TOKEN\"");
     std::printf("%s: listening on %s, tasks are stored in %s\n\n", program_name().c_str(),
-                is_local ? at.text().c_str() : (scheme + at.text()).c_str(), plan.database.c_str());
+                is_local ? at.text().c_str() : (scheme + at.text()).c_str(),
+                shown_database(plan.database).c_str());
     if (is_local) {
         std::printf("Try:\n\n");
     } else {
@@ -204,8 +205,7 @@ task<> serve(const serve_settings& settings, const serve_plan& plan) {
     io::listener listener = co_await open_listener(plan.at, former);
     const std::vector<std::string_view> tokens = views_of(plan.tokens.lines);
     service::check_exposure(listener.local_address(), {.tokens = tokens});
-    std::unique_ptr<service::store> store =
-        co_await service::open_sqlite_store(plan.database, plan.store);
+    std::unique_ptr<service::store> store = co_await open_store(plan);
     service_bundle bundle(*store, plan);
     tcp::serve_control control;
     http::server_options options{.max_body_bytes = plan.max_body, .server_name = "weir"};

@@ -10,6 +10,7 @@
 #include <weir/error.hpp>
 #include <weir/service/api.hpp>
 #include <weir/service/handlers/trial.hpp>
+#include <weir/service/postgres_store.hpp>
 
 #include <sys/resource.h>
 
@@ -63,7 +64,7 @@ service::http_delivery_options delivery_options(const serve_plan& plan,
 
 service::crawl_tasks_options crawl_options(const serve_plan& plan, http::host_policies& hosts) {
     service::crawl_tasks_options options;
-    options.folder = plan.database + ".crawls";
+    options.folder = (service::is_postgres_url(plan.database) ? "weir" : plan.database) + ".crawls";
     options.hosts = &hosts;
     return options;
 }

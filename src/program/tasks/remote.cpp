@@ -116,7 +116,29 @@ task<boost::json::value> remote::send(http::method verb, std::string path, std::
     return send(std::move(request));
 }
 
+task<std::optional<std::string>> remote::post_text(clock::duration limit, std::string path,
+                                                   std::string json) {
+    http::client_request request(http::method::post, url_ + path);
+    if (!json.empty()) {
+        request.set_body(std::move(json), "application/json");
+    }
+    request.set_connect_timeout(std::chrono::seconds(5));
+    request.set_timeout(limit);
+    request.set_stall_timeout(limit);
+    return send_text(std::move(request));
+}
+
 task<boost::json::value> remote::send(http::client_request request) {
+    const std::optional<std::string> body = co_await send_text(std::move(request));
+    try {
+        co_return body.has_value() ? parse_answer(*body) : boost::json::value();
+    } catch (const http::problem& error) {
+        throw remote_error(url_ + " is not a task service: its answer is no JSON (" + error.what() +
+                           ")" + how_to_reach());
+    }
+}
+
+task<std::optional<std::string>> remote::send_text(http::client_request request) {
     if (!token_.empty()) {
         request.set_bearer(token_);
     }
@@ -125,10 +147,12 @@ task<boost::json::value> remote::send(http::client_request request) {
     unsigned status = 0;
     try {
         http::client_response answer = co_await client_.send(std::move(request));
-        const std::string body = co_await answer.text(max_answer_bytes);
+        std::string body = co_await answer.text(max_answer_bytes);
         if (http::is_success(answer.status())) {
-            const bool is_empty = answer.status() == http::status::no_content;
-            co_return is_empty ? boost::json::value() : parse_answer(body);
+            if (answer.status() == http::status::no_content) {
+                co_return std::nullopt;
+            }
+            co_return body;
         }
         status = http::number_of(answer.status());
         detail = shown(
@@ -144,9 +168,6 @@ task<boost::json::value> remote::send(http::client_request request) {
         }
     } catch (const http::transport_error& error) {
         failure = std::string(error.what()) + how_to_reach();
-    } catch (const http::problem& error) {
-        failure = url_ + " is not a task service: its answer is no JSON (" + error.what() + ")" +
-                  how_to_reach();
     }
     throw remote_error(failure, status, detail);
 }

@@ -55,6 +55,9 @@ public:
     task<boost::json::value> put(std::string path, std::string json);
     task<boost::json::value> patch(std::string path, std::string json);
     task<boost::json::value> remove(std::string path);
+    // The answer as text, or nothing for 204, to a request that the service may answer late.
+    task<std::optional<std::string>> post_text(clock::duration limit, std::string path,
+                                               std::string json);
     // The URL of the feed, 'ws://...'.
     std::string events_url(std::string_view query) const;
     const std::string& token() const noexcept { return token_; }
@@ -64,6 +67,8 @@ public:
 private:
     task<boost::json::value> send(http::method verb, std::string path, std::string json);
     task<boost::json::value> send(http::client_request request);
+    // Empty: 204.
+    task<std::optional<std::string>> send_text(http::client_request request);
 
     std::string url_;
     std::string token_;

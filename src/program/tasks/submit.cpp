@@ -48,6 +48,17 @@ std::string request_of(const submit_settings& settings) {
     if (!settings.secret.empty()) {
         request["secret"] = json::array(settings.secret.begin(), settings.secret.end());
     }
+    if (!settings.after.empty()) {
+        json::array after;
+        for (const std::string& id : settings.after) {
+            json::object dependency{{"task", id}};
+            if (!settings.after_failure.empty()) {
+                dependency["on_failure"] = settings.after_failure;
+            }
+            after.emplace_back(std::move(dependency));
+        }
+        request["after"] = std::move(after);
+    }
     if (!settings.tags.empty()) {
         json::array tags;
         for (const std::string& tag : settings.tags) {
@@ -163,6 +174,13 @@ void add_options(options& to, submit_settings& settings) {
     to.text(
         {"--on-failure", "URL", "Gets a request when it has failed for good or was cancelled", ""},
         settings.on_failure);
+    to.texts({"--after", "ID", "Runs when this task has completed; can be repeated", ""},
+             settings.after);
+    to.choice({"--after-failure", "POLICY",
+               "If one of those fails: cancel this task, run it nevertheless, or hold it until "
+               "the other is retried",
+               "cancel"},
+              settings.after_failure, {"cancel", "run", "hold"});
     to.flag(
         {"-W,--wait", "", "Wait for its end and show it; exit code 3 if it did not complete", ""},
         settings.wait);

@@ -32,7 +32,7 @@ test("nothing is wider than a narrow screen, and a long error does not fill it",
   await here.page.getByRole("dialog").getByText("Timeline").waitFor();
   assert.equal(await here.page.getByRole("dialog").evaluate((dialog) => dialog.scrollWidth > dialog.clientWidth), false);
   await here.page.keyboard.press("Escape");
-  for (const [view, filled] of [["queues", "#queues bdi"], ["schedules", "#schedules bdi"], ["nodes", "#nodes button.link"]]) {
+  for (const [view, filled] of [["groups", "#groups"], ["queues", "#queues bdi"], ["schedules", "#schedules bdi"], ["nodes", "#nodes button.link"]]) {
     await here.page.locator(`#to-${view}`).click();
     await here.page.locator(filled).first().waitFor();
     assert.equal(await isTooWide(), false, view);

@@ -43,7 +43,7 @@ function isReachable(element) {
 const actions = {
   click: (element) => {
     element.focus();
-    element.click();
+    element.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, composed: true, view: window })); // also shapes
   },
   fill: (element, text) => {
     element.focus();

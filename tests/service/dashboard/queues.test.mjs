@@ -162,3 +162,24 @@ test("nodes are shown with what they run, and since when", async () => {
   await here.page.locator(`#runs-${id}`).waitFor({ state: "hidden" });
   assert.deepEqual(here.complaints, []);
 });
+
+test("workers are shown with what they run, and kinds that nobody takes", async () => {
+  await serveWith({ flags: ["--remote-kinds", "img/*"] });
+  const { value: worker } = await here.serving.ask("POST", "/workers", { name: "thumbs-1", kinds: ["resize"], queues: ["images"] });
+  const task = await here.serving.submit({ kind: "resize", queue: "images" });
+  const polled = await here.serving.ask("POST", `/workers/${worker.worker}/poll`, { poll: 1, free: 2 });
+  assert.equal(polled.value.tasks[0].id, task);
+  await here.serving.submit({ kind: "img/small" });
+  await open({ at: "/?view=nodes" });
+  await isLive();
+  const row = here.page.locator("#workers tr", { hasText: "thumbs-1" });
+  for (const text of ["polls", "resize", "images", task]) {
+    await row.getByText(text).first().waitFor();
+  }
+  await here.page.locator("#workers tr", { hasText: "img/small" }).getByText("no worker takes it").waitFor();
+  await here.serving.ask("POST", `/workers/${worker.worker}/drain`);
+  await row.getByText("draining").waitFor();
+  await here.page.locator(`#works-${task}`).click();
+  await here.page.getByRole("dialog").getByText(worker.worker).first().waitFor();
+  assert.deepEqual(here.complaints, []);
+});

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the address of the page names: the view, the filter of the list, and the task that is open.
+// What the address of the page names: the view, the filter of the list, the group and the task that
+// are open.
 // So links can be shared, and the browser's buttons go back and forward.
 
-export const views = ["tasks", "queues", "schedules", "nodes"] as const;
+export const views = ["tasks", "groups", "queues", "schedules", "nodes"] as const;
 export type View = (typeof views)[number];
 
 // Members of the query of GET /tasks, and `id`: the beginning of an id.
@@ -13,6 +14,7 @@ export type Filter = Partial<Record<FilterName, string>>;
 export interface Place {
   view: View;
   filter: Filter;
+  group: string | undefined; // of the view of groups
   task: string | undefined;
 }
 
@@ -29,14 +31,16 @@ export function placeOf(address: URL | Location): Place {
     }
   }
   const hash = address.hash.slice(1);
+  const group = query.get("group") ?? "";
   return {
     view: views.find((view) => view === named) ?? "tasks",
     filter,
+    group: idPattern.test(group) ? group.toLowerCase() : undefined,
     task: idPattern.test(hash) ? hash.toLowerCase() : undefined,
   };
 }
 
-export function addressOf(view: View, filter: Filter = {}): string {
+export function addressOf(view: View, filter: Filter = {}, group: string | undefined = undefined): string {
   const query = new URLSearchParams();
   if (view !== "tasks") {
     query.set("view", view);
@@ -46,6 +50,9 @@ export function addressOf(view: View, filter: Filter = {}): string {
     if (value) {
       query.set(name, value);
     }
+  }
+  if (group !== undefined) {
+    query.set("group", group);
   }
   const text = query.toString();
   return text === "" ? "/" : `/?${text}`;

@@ -3,9 +3,9 @@
 // actions.
 
 import { applies, names, perform, type Action } from "./actions";
-import { leaveTask } from "./address";
+import { addressOf, leaveTask } from "./address";
 import { ApiError, ask, messageOf } from "./api";
-import { dialogById, element, refill, timeOf, words } from "./dom";
+import { byId, dialogById, element, refill, timeOf, words } from "./dom";
 import { duration, relative } from "./format";
 import type { QuestionDialog } from "./question";
 import { statusOf } from "./tasks";
@@ -39,7 +39,8 @@ export class Detail {
       leaveTask();
       // The list may have been rebuilt meanwhile: the button that opened this dialog may be another
       // element.
-      (document.getElementById(`task-${id}`) ?? document.getElementById("tasks"))?.focus();
+      const openers = ["task", "node", "runs", "works"].map((each) => document.getElementById(`${each}-${id}`));
+      (openers.find((each) => each !== null && each.getClientRects().length > 0) ?? byId("tasks")).focus();
     });
   }
 
@@ -140,6 +141,8 @@ export class Detail {
       element("p", { class: "actions" }, act("cancel"), act("retry", "Retry now"), act("delete")),
       why.length > 0 && element("ul", { class: "why" }, ...why.map((hold) => element("li", {}, words(hold.text, "")))),
       facts(task),
+      linksTo("Comes after", (task.after ?? []).map((each) => [each.task, each.outcome])),
+      linksTo("Comes before", (task.children ?? []).map((each) => [each, ""])),
       timeline(task),
       json("Payload", task.payload),
       task.state === "completed" && json("Result", task.result),
@@ -181,6 +184,19 @@ function facts(task: Task): HTMLElement {
     "dl",
     {},
     ...list.filter(([, value]) => value !== "").flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, words(value, ""))]),
+    ...(task.group ? [element("dt", {}, "Group"), element("dd", {}, element("a", { class: "mono", href: addressOf("groups", {}, task.group) }, task.group))] : []),
+  );
+}
+
+function linksTo(title: string, tasks: [id: string, note: string][]): HTMLElement | false {
+  return (
+    tasks.length > 0 &&
+    element(
+      "section",
+      {},
+      element("h3", {}, title),
+      element("ul", { class: "why" }, ...tasks.map(([id, note]) => element("li", {}, element("a", { class: "mono", href: `#${id}` }, id), note === "" ? "" : `: ${note}`))),
+    )
   );
 }
 

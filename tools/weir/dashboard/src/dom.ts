@@ -120,7 +120,7 @@ function patch(old: ChildNode, fresh: ChildNode): void {
     return;
   }
   const isAlike =
-    old instanceof HTMLElement && fresh instanceof HTMLElement && old.tagName === fresh.tagName && old.id === fresh.id && old.tagName !== "BUTTON";
+    old instanceof Element && fresh instanceof Element && old.tagName === fresh.tagName && old.id === fresh.id && old.tagName !== "BUTTON";
   if (!isAlike) {
     old.replaceWith(fresh);
     return;

@@ -10,6 +10,7 @@ import { byId } from "./dom";
 import { EndpointList } from "./endpoints";
 import { forgetFeatures } from "./features";
 import { Feed, type FeedMessage } from "./feed";
+import { GroupList } from "./groups";
 import { showHosts } from "./hosts";
 import { askForTokens } from "./login";
 import { NodeList } from "./nodes";
@@ -22,6 +23,7 @@ import { ScheduleTable } from "./schedules";
 import { SubmitDialog } from "./submit";
 import { TaskList } from "./tasks";
 import type { History, Queue, Stats, TaskEvent } from "./types";
+import { WorkerList } from "./workers";
 import "./style.css";
 
 const refreshInterval = 3000; // milliseconds, of what the feed does not tell
@@ -49,6 +51,8 @@ const endpoints = new EndpointList(failed);
 const scheduleDialog = new ScheduleDialog(() => void load("schedules"), failed);
 const schedules = new ScheduleTable(question, scheduleDialog, goToTask, failed);
 const nodes = new NodeList(goToTask);
+const groups = new GroupList(() => void load("groups"));
+const workers = new WorkerList(goToTask);
 new SubmitDialog((id) => {
   recovered();
   void load("tasks");
@@ -60,8 +64,9 @@ let view: View | undefined;
 const loaders: Record<View, () => Promise<unknown>> = {
   tasks: () => Promise.all([list.load(), loadHistory()]),
   queues: () => Promise.all([queues.load(), endpoints.load()]),
+  groups: () => groups.load(),
   schedules: () => schedules.load(),
-  nodes: () => nodes.load(),
+  nodes: () => Promise.all([nodes.load(), workers.load()]),
 };
 
 async function load(which: View): Promise<void> {
@@ -90,6 +95,7 @@ function take(message: FeedMessage): void {
     const events = message.tasks as TaskEvent[];
     if (message.topic === "all") {
       list.hear(events, (message.more as number | undefined) ?? 0);
+      groups.hear();
     } else {
       detail.take(events);
     }
@@ -144,6 +150,7 @@ byId("theme").addEventListener("click", () => {
 // Shows what the address names.
 function show(): void {
   const place = placeOf(window.location);
+  const isOther = groups.choose(place.view === "groups" ? place.group : undefined);
   if (place.view !== view) {
     const isFirst = view === undefined;
     view = place.view;
@@ -156,6 +163,8 @@ function show(): void {
       window.scrollTo(0, 0);
       void load(view);
     }
+  } else if (isOther) {
+    void load("groups");
   }
   if (view === "tasks") {
     list.setFilter(place.filter);
@@ -165,7 +174,7 @@ function show(): void {
 
 views.forEach((each) => byId(`to-${each}`).setAttribute("href", addressOf(each)));
 window.setInterval(() => {
-  if ((view === "nodes" || view === "schedules") && document.visibilityState === "visible" && document.querySelector("dialog[open]") === null) {
+  if ((view === "nodes" || view === "schedules" || view === "groups") && document.visibilityState === "visible" && document.querySelector("dialog[open]") === null) {
     void load(view);
   }
 }, refreshInterval);

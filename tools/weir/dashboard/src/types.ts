@@ -2,7 +2,7 @@
 // The responses of the API, as far as the page uses them. /openapi.json has all of them.
 
 export const statuses = [
-  "scheduled", "pending", "retrying", "running", "cancelling", "completed", "failed", "cancelled",
+  "waiting", "scheduled", "pending", "retrying", "running", "cancelling", "completed", "failed", "cancelled",
 ] as const;
 export type Status = (typeof statuses)[number];
 
@@ -34,6 +34,33 @@ export interface Task {
   error: string | null;
   held_by: string | null;
   attempts?: Attempt[];
+  group?: string | null; // of services that know it, so the next ones
+  after?: Dependency[];
+  children?: string[];
+}
+
+export interface Dependency {
+  task: string;
+  on_failure: string;
+  outcome: string;
+}
+
+export interface Group {
+  id: string;
+  name: string | null;
+  state: string;
+  is_held: boolean;
+  sealed: boolean;
+  on_failure: string;
+  total: number;
+  open: number;
+  completed: number;
+  failed: number;
+  cancelled: number;
+  callback: string | null;
+  callback_task: string | null;
+  created_at: string;
+  finished_at: string | null;
 }
 
 export interface Attempt {
@@ -87,6 +114,26 @@ export interface Node {
   is_alive: boolean;
   is_self: boolean;
   running: number;
+}
+
+export interface Worker {
+  id: string;
+  name: string | null;
+  sdk: string | null;
+  kinds: string[];
+  queues: string[]; // empty: all
+  started_at: string;
+  heard_at: string;
+  state: string;
+  free: number;
+  running: { id: string; run: number; kind: string }[];
+}
+
+export interface WorkerKind {
+  kind: string;
+  due: number;
+  running: number;
+  workers: number;
 }
 
 export interface Host {
