@@ -362,6 +362,25 @@ class CrawlParticipant:
 
 
 @dataclass(frozen=True)
+class WorkersParticipant:
+    """Workers in Python on our service, or Celery's on Redis."""
+
+    who: str
+    program: object = None  # ours
+
+    def prepare(self, build):
+        build.peers.mkdir(parents=True, exist_ok=True)
+        parts = {"who": self.who, "disk": str(build.peers)}
+        if self.program is not None:
+            parts["program"] = self.program.prepare(build)
+        else:
+            PythonScript("", module=self.who).prepare(build)
+            if not shutil.which("redis-server"):
+                raise Missing("no redis-server (Debian: redis-server)")
+        return ["/usr/bin/python3", str(ROOT / "bench" / "workers" / "drive.py"), json.dumps(parts)]
+
+
+@dataclass(frozen=True)
 class PythonScript:
     """Debian's Python and not the first in PATH, since Debian's modules are installed for it."""
 

@@ -21,6 +21,7 @@ from participants import (
     ServiceParticipant,
     ServicePeer,
     WithArguments,
+    WorkersParticipant,
 )
 
 
@@ -243,5 +244,19 @@ SUITES = {
         by_median=True,
         rounds=(1, 3),
         notes=("memory_mb", "most", "lost", "early", "kills", "again_percent", "start_s", "start_cpu_s"),
+    ),
+    "workers": Suite(
+        title="Workers in Python on Weir's task service, and Celery with Redis",
+        workloads=[
+            Workload("process", "Tasks that do nothing, 4 processes, run a second", "1/s", higher_is_better=True),
+            Workload("start_p50", "From submit to start, at low load", "ms"),
+            Workload("idle_1000", "1,000 workers that only wait: CPU of the service, of two cores", "%"),
+        ],
+        participants={
+            "weir": WorkersParticipant("weir", OUR_PROGRAM),
+            "celery": WorkersParticipant("celery"),
+        },
+        by_median=True,
+        rounds=(1, 3),
     ),
 }

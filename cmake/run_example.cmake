@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
-# cmake -DPROGRAM=<program> -DARGUMENTS=<list> -DEXPECTED=<file> -P run_example.cmake: runs the
-# program, and fails where it does or where its output is not the text of the file. A missing file
-# expects nothing.
+# cmake -DPROGRAM=<program> -DARGUMENTS=<list> -DINPUT=<file> -DEXPECTED=<file> -P
+# run_example.cmake: runs the program with that input, and fails where it does or where its output
+# is not the text of the file. A missing file is no input, and expects nothing.
 
+if(NOT EXISTS "${INPUT}")
+    set(INPUT /dev/null)
+endif()
 execute_process(COMMAND "${PROGRAM}" ${ARGUMENTS}
+    INPUT_FILE "${INPUT}"
     OUTPUT_VARIABLE output
     ERROR_VARIABLE errors
     RESULT_VARIABLE result)

@@ -58,8 +58,9 @@ function(weir_add_layer name)
     add_library(weir_${name} ${sources})
     add_library(weir::${name} ALIAS weir_${name})
     if(NOT PROJECT_IS_TOP_LEVEL)
-        # Inside another project only the layers that it links are built.
-        set_target_properties(weir_${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+        # Inside another project only the layers that it links are built, and their headers give
+        # no warnings.
+        set_target_properties(weir_${name} PROPERTIES EXCLUDE_FROM_ALL TRUE SYSTEM TRUE)
     endif()
     target_sources(weir_${name} PUBLIC
         FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${headers})

@@ -3,7 +3,6 @@
 //
 // notes_api             plays a small scene with a client of its own
 // notes_api ADDRESS     serves until Ctrl-C: notes_api 127.0.0.1:8080
-//
 //     POST /notes {"text": "..."}   201     GET /notes   GET /notes/7   DELETE /notes/7
 //     GET /feed                     WebSocket: {"event": "created", "id": 7}
 #include <weir/http/client.hpp>

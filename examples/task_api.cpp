@@ -99,7 +99,7 @@ weir::task<> follow(http::client& client, std::string url) {
 weir::task<> scene() {
     weir::task_manager tasks({.concurrency = 2});
     http::server server(task_api(tasks));
-    server.on_stop([&tasks] { return tasks.shutdown(); });
+    server.on_stop([&tasks] { return tasks.close(); });
     weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
     const std::string here = "http://" + door.local_address().text();
     auto serving = weir::spawn(server.serve(std::move(door)));
@@ -132,7 +132,7 @@ weir::task<> serve_at(std::string where) {
     http::router app = task_api(tasks);
     app.use(http::access_log([](std::string_view line) { std::cout << line << std::endl; }));
     http::server server(std::move(app));
-    server.on_stop([&tasks] { return tasks.shutdown(); });
+    server.on_stop([&tasks] { return tasks.close(); });
     co_await server.serve(weir::io::address::parse(where));
 }
 

@@ -94,7 +94,7 @@ weir::task<> run() {
     const std::string result = co_await manager.result<std::string>("upload");
     std::cout << result << "\n";
 
-    co_await manager.shutdown();  // accepted tasks are done first; new ones are refused
+    co_await manager.close();  // accepted tasks are done first; new ones are refused
     co_await printing;
     const std::vector<weir::managed_task> all = co_await manager.list();
     for (const weir::managed_task& each : all) {

@@ -37,7 +37,7 @@ weir::task<> functions() {
     } catch (const weir::timed_out&) {
         std::cout << "job 19 is not done yet; it goes on\n";
     }
-    co_await pool.shutdown();  // the jobs that were accepted are done first
+    co_await pool.close();  // the jobs that were accepted are done first
 
     for (int i = 6; i < 9; ++i) {
         try {
@@ -79,7 +79,7 @@ weir::task<> one_handler() {
         }
         std::cout << "\n";
     }
-    co_await pool.shutdown(weir::shutdown_mode::now);
+    co_await pool.close(weir::shutdown_mode::now);
 }
 
 weir::task<> run() {

@@ -20,9 +20,9 @@ import commands
 
 # Others on the pages need a look first: does run_commands.py run them, and can they do harm there?
 PROGRAMS = {"apt", "apt-get", "cat", "cd", "cmake", "cp", "ctest", "curl", "cut", "dpkg", "echo",
-            "git", "journalctl", "man", "mkdir", "podman", "pkg-config", "sqlite3", "sudo",
-            "systemctl", "xargs"}
-PLACEHOLDERS = {"./app_tests"}  # a program of the reader's
+            "export", "git", "go", "journalctl", "man", "mkdir", "node", "podman", "pkg-config",
+            "psql", "python3", "sqlite3", "sudo", "systemctl", "xargs"}
+PLACEHOLDERS = {"./app_tests", "./worker"}  # programs of the reader's
 PATH = re.compile(r'^"(/[^"]*)": \{', re.M)
 METHOD = re.compile(r'"(get|post|put|patch|delete)": \{')
 

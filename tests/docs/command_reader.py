@@ -2,6 +2,7 @@
 """What a reader of a page does with a command on it: types it with the placeholders filled in,
 keeps a service running in the background, and compares the output with what the page shows."""
 
+import json
 import os
 import re
 import shlex
@@ -38,9 +39,9 @@ class Service:
         deadline = time.monotonic() + TIMEOUT
         while self._is_preparing() or not answers(self.address):
             if self._process.poll() is not None:
-                raise Failure(f"ended with {self._process.returncode}:\n{self._end_of_log()}")
+                raise Failure(f"ended with {self._process.returncode}:\n{self.end_of_log()}")
             if time.monotonic() > deadline:
-                raise Failure(f"no answer from {self.address}:\n{self._end_of_log()}")
+                raise Failure(f"no answer from {self.address}:\n{self.end_of_log()}")
             time.sleep(0.1)
 
     def _is_preparing(self):
@@ -60,7 +61,7 @@ class Service:
                 self._process.wait()
         self._log.close()
 
-    def _end_of_log(self):
+    def end_of_log(self):
         self._log.seek(0)
         return self._log.read()[-4000:]
 
@@ -83,6 +84,7 @@ class Reader:
         self._clone = clone
         self._environment = environment
         self._services = {}  # by address
+        self._workers = []
         self._ids = {}       # an id on the page -> the id that the service gave
         self._last_id = ""
 
@@ -91,14 +93,17 @@ class Reader:
         address = service_address(command)
         if address:
             self._start(text, address)
+        elif is_worker(command):
+            self._start_worker(text)
         elif command.simple()[0][:2] == ["weir", "watch"]:
             self._watch(text)
         else:
             self._run_to_its_end(command, text)
 
     def stop(self):
-        for service in self._services.values():
+        for service in [*self._workers, *self._services.values()]:
             service.stop()
+        self._workers.clear()
         self._services.clear()
 
     def _as_typed(self, text):
@@ -117,6 +122,18 @@ class Reader:
         service = Service(text, address, self._clone, self._environment)
         self._services[address] = service
         service.wait_until_it_answers()
+
+    def _start_worker(self, text):
+        """It runs until the end of the page. Tasks may be submitted before it has registered its
+        kinds, so that is waited for."""
+        worker = Service(text, None, self._clone, self._environment)
+        self._workers.append(worker)
+        address = next(iter(self._services), None)
+        deadline = time.monotonic() + OUTPUT_TIMEOUT
+        while address and not has_workers(address):
+            if time.monotonic() > deadline:
+                raise Failure("the worker did not register:\n" + worker.end_of_log())
+            time.sleep(0.1)
 
     def _watch(self, text):
         """It runs until it is interrupted, and shows something only if a task changes."""
@@ -153,6 +170,17 @@ class Reader:
             ["bash", "-c", text], cwd=self._clone, env={**self._environment, "ID": self._last_id},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             errors="replace", timeout=TIMEOUT, check=False)
+
+
+def has_workers(address):
+    with urllib.request.urlopen(f"{address}workers", timeout=5) as answer:
+        return bool(json.load(answer)["workers"])
+
+
+def is_worker(command):
+    """An example of a worker in Python or Node, which runs until it is stopped."""
+    words = [word for word in command.simple()[0] if not re.match(r"\w+=", word)]
+    return len(words) > 1 and words[0] in ("python3", "node") and "/examples/" in words[1]
 
 
 def service_address(command):

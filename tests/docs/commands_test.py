@@ -123,6 +123,13 @@ class Services(unittest.TestCase):
         for text in ("weir serve --check", "weir status", "./dev test"):
             self.assertIsNone(command_reader.service_address(commands.Command("page", 1, text)))
 
+    def test_workers(self):
+        for text, expected in (("PYTHONPATH=a python3 clients/python/examples/greet.py", True),
+                               ("node clients/node/examples/greet.mjs", True),
+                               ("python3 -V", False), ("WEIR=1 ./dev test", False), ("A=1", False)):
+            command = commands.Command("page", 1, text)
+            self.assertEqual(command_reader.is_worker(command), expected, text)
+
 
 @unittest.skipUnless(shutil.which("curl") and shutil.which("git"), "curl or git is missing")
 class Run(unittest.TestCase):

@@ -29,6 +29,7 @@ NAMED = {
     "cmake": ["consumer"],
     "packaging": ["consumer"],
     "examples": ["example"],
+    "clients": ["clients"],
     "docs": ["docs"],
 }
 FILES = {
@@ -37,7 +38,7 @@ FILES = {
     "CMakeLists.txt": ["consumer"],
     "CMakePresets.json": ["consumer"],
 }
-ROOTS = ("src", "include", "tests", "tools", "examples", "docs", "cmake", "packaging",
+ROOTS = ("src", "include", "tests", "tools", "examples", "clients", "docs", "cmake", "packaging",
          ".ci")
 
 
