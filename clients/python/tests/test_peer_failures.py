@@ -318,8 +318,8 @@ class PeerFailures(unittest.TestCase):
             time.sleep(2.2)     # blocks the loop for more than two leases
             return "done"
 
-        task = self.service.submit("block")
-        with Running(self.app):
+        with Running(self.app):     # which waits for the loop, so the task comes after it
+            task = self.service.submit("block")
             self.service.wait_for(lambda: self.service.tasks[task]["state"] == "running")
             time.sleep(0.2)
             before = self.service.count("/heartbeat")
