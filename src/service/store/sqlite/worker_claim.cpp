@@ -112,9 +112,9 @@ void worker_claim_operation::claim(const worker_claim& poll, const session_row& 
     if (poll.free == 0) {
         return;
     }
-    scope& asked = scope_of(worker);
-    if (!asked.is_exhausted) {
-        find_candidates(asked, poll.free);
+    scope& poll_scope = scope_of(worker);
+    if (!poll_scope.is_exhausted) {
+        find_candidates(poll_scope, poll.free);
         std::size_t given = 0;
         bool has_given = true;
         while (has_given && given < poll.free) {
@@ -131,15 +131,15 @@ void worker_claim_operation::claim(const worker_claim& poll, const session_row& 
                                       static_cast<std::int64_t>(poll.poll)};
         for (queue_turns& queue : candidates_) {
             for (flow_turns& flow : queue.flows) {
-                fetch(asked, queue, flow, by, answer.tasks);
+                fetch(poll_scope, queue, flow, by, answer.tasks);
             }
         }
         std::erase_if(answer.tasks, [](const task_record& each) { return !each.id; });
         books_.close();
-        asked.is_exhausted = given < poll.free;
+        poll_scope.is_exhausted = given < poll.free;
     }
     if (answer.tasks.size() < poll.free) {
-        unsatisfied_.insert(&asked);
+        unsatisfied_.insert(&poll_scope);
     }
 }
 
@@ -193,7 +193,7 @@ void worker_claim_operation::read_queues() {
 // ---- branches
 
 // Those whose rate allows a task again, and those that an older process has not offered.
-void worker_claim_operation::offer_waiting(const scope& asked) {
+void worker_claim_operation::offer_waiting(const scope& poll_scope) {
     static const std::string slowed_sql =
         "SELECT " + std::string(branch_columns) +
         " FROM branches WHERE pool = ? AND free_at > 0 AND free_at <= ? ORDER BY free_at LIMIT ?";
@@ -201,7 +201,7 @@ void worker_claim_operation::offer_waiting(const scope& asked) {
         "SELECT " + std::string(branch_columns) +
         " FROM branches INDEXED BY branches_hidden WHERE pool = ? AND pool > 0 AND due > 0 AND "
         "offered IS NULL LIMIT ?";
-    for (const std::int64_t pool : asked.pools) {
+    for (const std::int64_t pool : poll_scope.pools) {
         if (!is_exhausted()) {
             offer_again(
                 session_.query(slowed_sql, pool, number_of(now_.steady), move_limit - moved_));
@@ -222,10 +222,10 @@ void worker_claim_operation::offer_again(const sqlite::rows& branches) {
     }
 }
 
-void worker_claim_operation::find_candidates(const scope& asked, std::size_t limit) {
+void worker_claim_operation::find_candidates(const scope& poll_scope, std::size_t limit) {
     candidates_.clear();
     std::set<std::int64_t> with_offers;
-    for (const std::int64_t pool : asked.pools) {
+    for (const std::int64_t pool : poll_scope.pools) {
         std::int64_t last = 0;
         for (;;) {
             const sqlite::rows next = session_.query(
@@ -244,9 +244,9 @@ void worker_claim_operation::find_candidates(const scope& asked, std::size_t lim
         queue.row = each;
         queue.room = queue_room(*each, now_.steady);
         if (queue.room > 0 && with_offers.contains(each->id) &&
-            is_wanted(asked.queues, each->name)) {
+            is_wanted(poll_scope.queues, each->name)) {
             queue.last_turn = std::numeric_limits<std::int64_t>::max();
-            for (const std::int64_t pool : asked.pools) {
+            for (const std::int64_t pool : poll_scope.pools) {
                 queue.last_turn = std::min(queue.last_turn, turn_of(pool, each->id));
             }
             candidates_.push_back(std::move(queue));
@@ -258,22 +258,23 @@ void worker_claim_operation::find_candidates(const scope& asked, std::size_t lim
     std::size_t with_turns = 0;  // each gets at least one turn, so `limit` of them are enough
     for (queue_turns& each : candidates_) {
         if (with_turns < limit) {
-            find_flows(asked, each, limit);
+            find_flows(poll_scope, each, limit);
             with_turns += each.flows.empty() ? 0 : 1;
         }
     }
 }
 
 // As many flows as could get a turn, first those whose last turn is longest ago.
-void worker_claim_operation::find_flows(const scope& asked, queue_turns& queue, std::size_t limit) {
+void worker_claim_operation::find_flows(const scope& poll_scope, queue_turns& queue,
+                                        std::size_t limit) {
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(limit, queue.room));
-    while (!read_flows(asked, queue, wanted)) {
+    while (!read_flows(poll_scope, queue, wanted)) {
         books_.close();
         queue.flows.clear();
     }
-    if (asked.pools.size() > 1) {
+    if (poll_scope.pools.size() > 1) {
         for (flow_turns& each : queue.flows) {
-            complete(asked, each);
+            complete(poll_scope, each);
         }
     }
     std::ranges::sort(queue.flows, {}, &flow_turns::order);
@@ -291,7 +292,7 @@ void worker_claim_operation::find_flows(const scope& asked, queue_turns& queue, 
 
 // False: some were offered although they may not take tasks. They are held when the ledger is
 // closed, and others are to be read.
-bool worker_claim_operation::read_flows(const scope& asked, queue_turns& queue,
+bool worker_claim_operation::read_flows(const scope& poll_scope, queue_turns& queue,
                                         std::size_t wanted) {
     static const std::string sql =
         "SELECT " + qualified("branches", branch_columns) + ", " +
@@ -300,7 +301,7 @@ bool worker_claim_operation::read_flows(const scope& asked, queue_turns& queue,
         "offered > 0 ORDER BY branches.turn, branches.id LIMIT ?";
     bool has_outdated = false;
     std::map<std::int64_t, std::size_t> positions;  // by flow
-    for (const std::int64_t pool : asked.pools) {
+    for (const std::int64_t pool : poll_scope.pools) {
         const sqlite::rows found = session_.query(sql, pool, queue.row->id, wanted);
         for (const sqlite::row each : found) {
             branch_row& branch = books_.add(read_branch(each));
@@ -324,10 +325,10 @@ bool worker_claim_operation::read_flows(const scope& asked, queue_turns& queue,
 
 // Adds the branches of the flow that are further back in the index of their pool, or have no due
 // tasks: they share the turns.
-void worker_claim_operation::complete(const scope& asked, flow_turns& flow) {
+void worker_claim_operation::complete(const scope& poll_scope, flow_turns& flow) {
     static const std::string sql = "SELECT " + std::string(branch_columns) +
                                    " FROM branches WHERE flow = ? AND destination = ?";
-    for (const std::int64_t pool : asked.pools) {
+    for (const std::int64_t pool : poll_scope.pools) {
         if (std::ranges::find(flow.branches, pool, &branch_row::destination) !=
             flow.branches.end()) {
             continue;
@@ -390,7 +391,7 @@ bool worker_claim_operation::give_turn(queue_turns& queue, std::size_t turn) {
     return false;
 }
 
-void worker_claim_operation::fetch(const scope& asked, queue_turns& queue, flow_turns& flow,
+void worker_claim_operation::fetch(const scope& poll_scope, queue_turns& queue, flow_turns& flow,
                                    const task_starter::runner& by,
                                    std::vector<task_record>& tasks) {
     static const std::string first_sql = "SELECT " + std::string(task_columns) +
@@ -426,7 +427,7 @@ void worker_claim_operation::fetch(const scope& asked, queue_turns& queue, flow_
             start(found[0], queue, flow, *from, by, tasks[flow.turns[started++]]);
         }
     }
-    for (const std::int64_t pool : asked.pools) {
+    for (const std::int64_t pool : poll_scope.pools) {
         turn_of(pool, queue.row->id) = queue.last_turn;
     }
     rate_bucket queue_bucket = queue.row->bucket();
@@ -449,8 +450,8 @@ void worker_claim_operation::start(const sqlite::row& row, queue_turns& queue, f
 
 // ---- what comes next
 
-bool worker_claim_operation::has_offers(const scope& asked, std::int64_t queue) {
-    return std::ranges::any_of(asked.pools, [&](std::int64_t pool) {
+bool worker_claim_operation::has_offers(const scope& poll_scope, std::int64_t queue) {
+    return std::ranges::any_of(poll_scope.pools, [&](std::int64_t pool) {
         return !session_
                     .query(
                         "SELECT 1 FROM branches WHERE pool = ? AND offered = ? AND offered > 0 "
@@ -460,7 +461,7 @@ bool worker_claim_operation::has_offers(const scope& asked, std::int64_t queue) 
     });
 }
 
-std::optional<timestamp> worker_claim_operation::next_at(const scope& asked) {
+std::optional<timestamp> worker_claim_operation::next_at(const scope& poll_scope) {
     if (starter_.has_more_to_move() || is_exhausted()) {
         return now_.steady;
     }
@@ -468,7 +469,7 @@ std::optional<timestamp> worker_claim_operation::next_at(const scope& asked) {
     const auto consider = [&](timestamp at) {
         earliest = std::min(earliest.value_or(timestamp::max()), std::max(at, now_.steady));
     };
-    for (const std::int64_t pool : asked.pools) {
+    for (const std::int64_t pool : poll_scope.pools) {
         const auto freed =
             session_.query("SELECT min(free_at) FROM branches WHERE pool = ? AND free_at > 0", pool)
                 .one<std::optional<std::int64_t>>();
@@ -477,14 +478,14 @@ std::optional<timestamp> worker_claim_operation::next_at(const scope& asked) {
         }
     }
     for (queue_row* const each : queues_) {
-        if (each->is_paused || each->is_full() || !is_wanted(asked.queues, each->name)) {
+        if (each->is_paused || each->is_full() || !is_wanted(poll_scope.queues, each->name)) {
             continue;
         }
         const timestamp allowed_at = each->bucket().next(now_.steady);
         if (const std::optional<timestamp> due_at = starter_.next_due(*each)) {
             consider(std::max(*due_at, allowed_at));
         }
-        if (allowed_at > now_.steady && has_offers(asked, each->id)) {
+        if (allowed_at > now_.steady && has_offers(poll_scope, each->id)) {
             consider(allowed_at);
         }
     }

@@ -60,21 +60,21 @@ private:
     std::optional<std::int64_t> pool_of(const std::string& kind);
     worker_claim_answer answer(const worker_claim& poll);
     void claim(const worker_claim& poll, const session_row& worker, worker_claim_answer& answer);
-    void offer_waiting(const scope& asked);
+    void offer_waiting(const scope& poll_scope);
     void offer_again(const sqlite::rows& branches);
-    void find_candidates(const scope& asked, std::size_t limit);
-    void find_flows(const scope& asked, queue_turns& queue, std::size_t limit);
-    bool read_flows(const scope& asked, queue_turns& queue, std::size_t wanted);
-    void complete(const scope& asked, flow_turns& flow);
+    void find_candidates(const scope& poll_scope, std::size_t limit);
+    void find_flows(const scope& poll_scope, queue_turns& queue, std::size_t limit);
+    bool read_flows(const scope& poll_scope, queue_turns& queue, std::size_t wanted);
+    void complete(const scope& poll_scope, flow_turns& flow);
     bool give_turn(queue_turns& queue, std::size_t turn);
-    void fetch(const scope& asked, queue_turns& queue, flow_turns& flow,
+    void fetch(const scope& poll_scope, queue_turns& queue, flow_turns& flow,
                const task_starter::runner& by, std::vector<task_record>& tasks);
     void start(const sqlite::row& row, queue_turns& queue, flow_turns& flow, branch_row& from,
                const task_starter::runner& by, task_record& task);
     std::int64_t& turn_of(std::int64_t pool, std::int64_t queue);
     void write_turns();
-    bool has_offers(const scope& asked, std::int64_t queue);
-    std::optional<timestamp> next_at(const scope& asked);
+    bool has_offers(const scope& poll_scope, std::int64_t queue);
+    std::optional<timestamp> next_at(const scope& poll_scope);
 
     bool is_exhausted() const noexcept { return moved_ >= move_limit; }
 
