@@ -7,11 +7,11 @@
 //         log(count.error());          // std::error_code; == std::errc::connection_reset
 //     } else if (*count == 0) {        // the end
 //
-// Every read, write, accept and connect has this form beside the one that throws. On sockets and
-// pipes it costs what the other costs: nothing is thrown inside, and nothing allocated for the
-// error. Mistakes of the program (two readers at once, a socket of another loop) are exceptions
-// here too, and a stop is a stop. Errors of other kinds, such as those of files, names or TLS:
-// weir::settle makes an outcome of anything.
+// Every read, write, accept, connect, send and receive has this form beside the one that throws. On
+// sockets and pipes it costs what the other costs: nothing is thrown inside, and nothing allocated
+// for the error. Mistakes of the program (two readers at once, a socket of another loop) are
+// exceptions here too, and a stop is a stop. Errors of other kinds, such as those of files, names or
+// TLS: weir::settle makes an outcome of anything.
 #pragma once
 
 #include <weir/base/to_task.hpp>
@@ -74,6 +74,11 @@ public:
         return value_;
     }
     stored* operator->() noexcept
+        requires(!std::is_void_v<T>)
+    {
+        return &value_;
+    }
+    const stored* operator->() const noexcept
         requires(!std::is_void_v<T>)
     {
         return &value_;

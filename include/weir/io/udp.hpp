@@ -12,6 +12,7 @@
 #include <weir/io/buffer.hpp>
 #include <weir/io/detail/io_operation.hpp>
 #include <weir/io/error.hpp>
+#include <weir/io/result.hpp>
 
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -33,7 +34,7 @@ namespace weir::io::detail {
 
 // Each operation takes one complete datagram, so several tasks may wait at once. The kernel reads
 // and writes the message headers inside the operation, which does not move once it is awaited.
-class WEIR_MUST_AWAIT receive_operation final : public io_operation {
+class receive_operation : public io_operation {
 public:
     receive_operation(descriptor* target, bytes into) noexcept
         : io_operation(target, io_event::readable), into_(into) {}
@@ -41,13 +42,18 @@ public:
         : io_operation(std::move(unawaited)), into_(unawaited.into_) {}
 
     const char* name() const noexcept override { return "receive"; }
-    udp::datagram resume() const;
+
+protected:
+    ~receive_operation() = default;
+    udp::datagram thrown() const { return received(checked()); }
+    result<udp::datagram> returned() const;
 
 private:
     int attempt() noexcept override;
     void prepare(io_uring_sqe& entry) noexcept override;
     bool may_queue() const noexcept override { return true; }
     msghdr& message() noexcept;
+    udp::datagram received(int count) const;
 
     bytes into_;
     iovec piece_;
@@ -55,7 +61,7 @@ private:
     sockaddr_storage sender_;
 };
 
-class WEIR_MUST_AWAIT send_operation final : public io_operation {
+class send_operation : public io_operation {
 public:
     send_operation(descriptor* target, const_bytes data, const address& to) noexcept
         : io_operation(target, io_event::writable), data_(data), to_(to) {}
@@ -63,7 +69,11 @@ public:
         : io_operation(std::move(unawaited)), data_(unawaited.data_), to_(unawaited.to_) {}
 
     const char* name() const noexcept override { return "send"; }
-    void resume() const { checked(); }
+
+protected:
+    ~send_operation() = default;
+    void thrown() const { checked(); }
+    result<> returned() const;
 
 private:
     int attempt() noexcept override;
@@ -100,19 +110,39 @@ public:
 
     // co_await returns the size, the sender, and whether the buffer was too small. A cancelled
     // operation has taken no datagram.
-    io::detail::receive_operation receive_from(io::bytes into) noexcept {
+    io::detail::throwing<io::detail::receive_operation> receive_from(io::bytes into) noexcept {
+        return {own_.get(), into};
+    }
+    io::detail::resulting<io::detail::receive_operation> receive_from(io::bytes into,
+                                                                      io::as_result_form) noexcept {
         return {own_.get(), into};
     }
     // Returns when the system has taken the datagram; it may still be lost. Throws io_error: 'send
     // to 127.0.0.1:9: Message too long'.
-    io::detail::send_operation send_to(io::const_bytes data, const io::address& to) noexcept {
+    io::detail::throwing<io::detail::send_operation> send_to(io::const_bytes data,
+                                                             const io::address& to) noexcept {
+        return {own_.get(), data, to};
+    }
+    io::detail::resulting<io::detail::send_operation> send_to(io::const_bytes data,
+                                                              const io::address& to,
+                                                              io::as_result_form) noexcept {
         return {own_.get(), data, to};
     }
 
     // Of a connected socket: only to and from its peer. A missing peer is reported by a later call,
-    // if at all: 'send to 127.0.0.1:9: Connection refused'.
-    io::detail::receive_operation receive(io::bytes into) noexcept { return receive_from(into); }
-    io::detail::send_operation send(io::const_bytes data) noexcept {
+    // if at all, an ordinary event: as_result has it without an exception.
+    io::detail::throwing<io::detail::receive_operation> receive(io::bytes into) noexcept {
+        return receive_from(into);
+    }
+    io::detail::resulting<io::detail::receive_operation> receive(io::bytes into,
+                                                                 io::as_result_form form) noexcept {
+        return receive_from(into, form);
+    }
+    io::detail::throwing<io::detail::send_operation> send(io::const_bytes data) noexcept {
+        return {own_.get(), data, io::address()};
+    }
+    io::detail::resulting<io::detail::send_operation> send(io::const_bytes data,
+                                                           io::as_result_form) noexcept {
         return {own_.get(), data, io::address()};
     }
     void connect(const io::address& peer);

@@ -36,13 +36,24 @@ void receive_operation::prepare(io_uring_sqe& entry) noexcept {
     uring::receive_message(entry, target()->fd(), message());
 }
 
-udp::datagram receive_operation::resume() const {
+udp::datagram receive_operation::received(int count) const {
     udp::datagram got;
-    got.size = static_cast<std::size_t>(checked());
+    got.size = static_cast<std::size_t>(count);
     got.sender =
         address::from(reinterpret_cast<const sockaddr*>(&sender_), message_.msg_namelen).unmapped();
     got.truncated = (message_.msg_flags & MSG_TRUNC) != 0;
     return got;
+}
+
+result<udp::datagram> receive_operation::returned() const {
+    const int count = unthrown();
+    return count >= 0 ? result<udp::datagram>(received(count))
+                      : result<udp::datagram>::from_error(-count, name());
+}
+
+result<> send_operation::returned() const {
+    const int error = unthrown();
+    return error >= 0 ? result<>() : result<>::from_error(-error, name());
 }
 
 const msghdr& send_operation::message() noexcept {

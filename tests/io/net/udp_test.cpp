@@ -133,6 +133,35 @@ WEIR_IO_TEST(Udp, ErrorsNameWhatWasAsked) {
     EXPECT_THROW(co_await weir::timeout(2ms, again.receive(buffer)), weir::timed_out);
 }
 
+// A missing peer is an ordinary event, and so is a datagram that is too large.
+WEIR_IO_TEST(Udp, ErrorsAsValues) {
+    address closed;
+    {
+        weir::udp::socket gone = weir::udp::bind(address::loopback(0));
+        closed = gone.local_address();
+    }
+    weir::udp::socket here = weir::udp::connect(closed);
+    std::array<char, 20> buffer;
+    const weir::io::result<> sent = co_await here.send("ping", weir::io::as_result);
+    EXPECT_TRUE(sent.has_value());
+    const weir::io::result<datagram> refused = co_await here.receive(buffer, weir::io::as_result);
+    EXPECT_EQ(refused.error(), std::errc::connection_refused);
+    EXPECT_THROW(static_cast<void>(refused.value()), weir::io_error);
+
+    weir::udp::socket server = weir::udp::bind(address::loopback(0));
+    weir::udp::socket client = weir::udp::bind(address::loopback(0));
+    const std::string large(70'000, 'x');
+    const auto too_large =
+        co_await client.send_to(large, server.local_address(), weir::io::as_result);
+    EXPECT_EQ(too_large.error(), std::errc::message_size);
+    const auto fits = co_await client.send_to("hello", server.local_address(), weir::io::as_result);
+    EXPECT_TRUE(fits.has_value());
+    const auto got = co_await server.receive_from(buffer, weir::io::as_result);
+    WEIR_ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(std::string_view(buffer.data(), got->size), "hello");
+    EXPECT_EQ(got->sender, client.local_address());
+}
+
 WEIR_IO_TEST(Udp, OptionsAreSet) {
     const weir::udp::socket plain = weir::udp::bind(address::loopback(0));
     const weir::udp::socket special = weir::udp::bind(
