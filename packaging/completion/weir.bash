@@ -41,6 +41,7 @@ _weir_options() {
         show | queues | destinations | group)
             echo --help --config --server --token-file --ca-file --json ;;
         backup) echo --help --config --database --force --json ;;
+        migrate) echo --help --config --database --schema --check --abort --json ;;
         ps) echo --help ;;
         *) echo --help --version --config ;;
     esac
@@ -59,7 +60,7 @@ _weir() {
         case $word in
             serve | crawl | submit | work | status | watch | list | show | cancel | retry | delete | \
                 change | queues | keys | limit | pause | resume | redrive | schedules | group | \
-                destinations | enable | backup | ps)
+                destinations | enable | backup | migrate | ps)
                 command=$word
                 break
                 ;;
@@ -101,7 +102,8 @@ _weir() {
                 words=$(_weir_options "$command")
             elif [[ -z $command ]]; then
                 words='serve crawl submit work status watch list show cancel retry delete change queues
-                    keys limit pause resume redrive schedules group destinations enable backup ps'
+                    keys limit pause resume redrive schedules group destinations enable backup migrate
+                    ps'
             elif [[ $command == submit && $prev == submit ]]; then
                 words='http crawl exec sleep echo'
             elif [[ $command == work && $prev == -- ]]; then
@@ -118,7 +120,7 @@ _weir() {
             elif [[ $command == pause || $command == resume || $command == redrive ||
                 $command == keys || $command == limit ]]; then
                 words=$(_weir_queues)
-            elif [[ $command == backup ]]; then
+            elif [[ $command == backup || $command == migrate ]]; then
                 compopt -o filenames 2>/dev/null
                 mapfile -t COMPREPLY < <(compgen -f -- "$cur")
                 return

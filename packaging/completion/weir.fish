@@ -2,7 +2,7 @@
 # Completion of weir for fish.
 
 set -l commands serve crawl submit work status watch list show cancel retry delete change queues keys \
-    limit pause resume redrive schedules group destinations enable backup ps
+    limit pause resume redrive schedules group destinations enable backup migrate ps
 set -l serve '__fish_seen_subcommand_from serve'
 set -l crawl '__fish_seen_subcommand_from crawl'
 set -l submit '__fish_seen_subcommand_from submit'
@@ -10,6 +10,7 @@ set -l work '__fish_seen_subcommand_from work'
 set -l watch '__fish_seen_subcommand_from watch'
 set -l list '__fish_seen_subcommand_from list'
 set -l backup '__fish_seen_subcommand_from backup'
+set -l migrate '__fish_seen_subcommand_from migrate'
 set -l bulk '__fish_seen_subcommand_from cancel retry delete'
 set -l listed '__fish_seen_subcommand_from list cancel retry delete'
 set -l change '__fish_seen_subcommand_from change'
@@ -18,7 +19,7 @@ set -l on_queue '__fish_seen_subcommand_from pause resume redrive keys limit'
 set -l limit '__fish_seen_subcommand_from limit'
 set -l keys '__fish_seen_subcommand_from keys'
 set -l remote '__fish_seen_subcommand_from submit work status watch list show cancel retry delete change queues keys limit pause resume redrive schedules group destinations enable'
-set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete change queues keys limit pause resume redrive schedules group destinations enable backup'
+set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete change queues keys limit pause resume redrive schedules group destinations enable backup migrate'
 set -l queues '(weir queues 2>/dev/null | string replace -r "\t.*" "")'
 
 complete -c weir -f
@@ -49,6 +50,7 @@ complete -c weir -n __fish_use_subcommand -a schedules -d 'Show schedules and th
 complete -c weir -n __fish_use_subcommand -a destinations -d 'Show what tasks talk to, and disabled endpoints'
 complete -c weir -n __fish_use_subcommand -a enable -d 'Use endpoints again that were gone'
 complete -c weir -n __fish_use_subcommand -a backup -d 'Copy the database of a service'
+complete -c weir -n __fish_use_subcommand -a migrate -d 'Move tasks between a file and PostgreSQL'
 complete -c weir -n __fish_use_subcommand -a ps -d 'Show the tasks inside a running Weir program'
 
 complete -c weir -n $serve -s l -l listen -x -d 'Address, with or without a port'
@@ -202,6 +204,11 @@ complete -c weir -n $on_queue -xa $queues
 complete -c weir -n $backup -F
 complete -c weir -n $backup -s d -l database -rF -d 'Database of the service'
 complete -c weir -n $backup -l force -d 'Replace the file if it exists'
+complete -c weir -n $migrate -F
+complete -c weir -n $migrate -s d -l database -rF -d 'Database of the service'
+complete -c weir -n $migrate -l schema -x -d 'Schema of the tables in PostgreSQL'
+complete -c weir -n $migrate -l check -d 'Say whether it can be moved'
+complete -c weir -n $migrate -l abort -d 'Give up an interrupted move'
 
 complete -c weir -n $watch -s q -l queue -x -d 'Only this queue'
 complete -c weir -n $watch -l plain -d 'A line per change'

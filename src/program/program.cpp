@@ -135,6 +135,7 @@ private:
     list_all_settings destinations_settings_;
     enable_settings enable_settings_;
     backup_settings backup_settings_;
+    migrate_settings migrate_settings_;
     ps_settings ps_settings_;
     std::deque<command> all_;  // references to its elements stay valid
     command* serve_ = nullptr;
@@ -143,6 +144,7 @@ private:
     command* schedules_ = nullptr;
     command* group_ = nullptr;
     command* backup_ = nullptr;
+    command* migrate_ = nullptr;
     command* ps_ = nullptr;
 };
 
@@ -215,6 +217,8 @@ void command_line::add_commands() {
     add("enable", "Use endpoints again that were gone", enable_settings_, &run_enable);
     backup_ = &add("backup", "Copy the database of a service, also while it runs", backup_settings_,
                    &run_backup);
+    migrate_ = &add("migrate", "Move tasks between a file and PostgreSQL", migrate_settings_,
+                    &run_migrate);
     ps_ = &add("ps", "Show the tasks inside a running Weir program", ps_settings_, &run_ps);
 }
 
@@ -368,12 +372,14 @@ void command_line::read_settings() {
     if (chosen.service != nullptr) {
         chosen.service->tokens_from = tokens_from;
     }
-    if (&chosen == backup_ && known.source_of("database") == source::none) {
+    if ((&chosen == backup_ || &chosen == migrate_) &&
+        known.source_of("database") == source::none) {
         const auto served = std::find_if(file.begin(), file.end(), [](const config_entry& each) {
             return each.section == "serve" && each.key == "database" && !each.values.empty();
         });
         if (served != file.end()) {
-            backup_settings_.database = served->values.front();
+            (&chosen == backup_ ? backup_settings_.database : migrate_settings_.database) =
+                served->values.front();
         }
     }
 }

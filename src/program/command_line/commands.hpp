@@ -220,6 +220,17 @@ struct backup_settings {
 void add_options(options& to, backup_settings& settings);
 int run_backup(const backup_settings& settings);
 
+struct migrate_settings {
+    std::string to;
+    std::string database = serve_settings().database;
+    std::string schema = "weir";
+    bool only_check = false;
+    bool is_abandoned = false;
+    bool as_json = false;
+};
+void add_options(options& to, migrate_settings& settings);
+int run_migrate(const migrate_settings& settings);
+
 struct ps_settings {
     int pid = 0;
 };

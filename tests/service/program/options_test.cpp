@@ -274,7 +274,7 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
     EXPECT_EQ(call({"--version"}).code, 0);
     for (const char* command :
          {"serve", "crawl", "submit", "status", "watch", "list", "show", "cancel", "retry",
-          "delete", "queues", "pause", "resume", "redrive", "schedules", "backup", "ps"}) {
+          "delete", "queues", "pause", "resume", "redrive", "schedules", "backup", "migrate", "ps"}) {
         const program_output help = call({command, "--help"});
         EXPECT_EQ(help.code, 0);
         EXPECT_TRUE(has(help.out, "Exit codes")) << help.out;

@@ -2,6 +2,7 @@
 // A plain model beside the store, and random operations on both: after each one all counts must be
 // the same, and in the end every task.
 
+#include "moving_store.hpp"
 #include "store_model.hpp"
 
 #include <cstdlib>
@@ -420,6 +421,11 @@ WEIR_STORE_TEST(StoreModel, RandomOperationsKeepAllCounts) {
     EXPECT_GT(expected.callbacks, 20U);
     EXPECT_GT(plays.repeated, 0U);
     EXPECT_GT(plays.given_back, 0U);
+}
+
+// The same on a store that moves to the other database at each reopening.
+TEST(PostgresMove, RandomTasksAreMovedBackAndForth) {
+    run_on(moving_store(), &StoreModel_RandomOperationsKeepAllCounts_body);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 // groups that are joined, sealed and cancelled. After each operation every task and every group
 // must be as the model says; each group has one callback, when all its members have ended.
 
+#include "moving_store.hpp"
 #include "workflow_model.hpp"
 
 #include <cstdlib>
@@ -495,6 +496,11 @@ WEIR_STORE_TEST(WorkflowModel, RandomWorkflowsEndAsTheirRulesSay) {
     co_await plays.finish();
     EXPECT_GT(plays.callbacks.size(), 20U);
     EXPECT_GT(plays.born, 3);
+}
+
+// The same on a store that moves to the other database at each reopening.
+TEST(PostgresMove, RandomWorkflowsAreMovedBackAndForth) {
+    run_on(moving_store(), &WorkflowModel_RandomWorkflowsEndAsTheirRulesSay_body);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "service/store/postgres/pg_schema.hpp"
 #include "service/store/postgres/pg_writer.hpp"
+#include "service/store/sql_backends.hpp"
 #include "service/store/sqlite/sql_store.hpp"
 
 #include <weir/cancel.hpp>
@@ -302,12 +303,21 @@ bool is_postgres_url(std::string_view text) noexcept {
     return text.starts_with("postgres://") || text.starts_with("postgresql://");
 }
 
-task<std::unique_ptr<store>> open_postgres_store(std::string url, postgres_store_options options) {
+task<std::unique_ptr<detail::sql_backend>> detail::open_postgres_backend(
+    std::string url, postgres_store_options options) {
     check_postgres_options(options);
-    const std::size_t max_queues = options.max_queues;
     auto backend = std::make_unique<postgres_backend>(std::move(url), std::move(options));
     co_await backend->prepare();
-    std::unique_ptr<store> opened = detail::make_sql_store(std::move(backend), max_queues);
+    std::unique_ptr<sql_backend> opened = std::move(backend);
+    co_return opened;
+}
+
+task<std::unique_ptr<store>> open_postgres_store(std::string url, postgres_store_options options) {
+    const std::size_t max_queues = options.max_queues;
+    const std::string name = "the task store in the schema " + options.schema;
+    auto backend = co_await detail::open_postgres_backend(std::move(url), std::move(options));
+    std::unique_ptr<store> opened =
+        co_await detail::open_sql_store(std::move(backend), name, max_queues);
     co_return opened;
 }
 

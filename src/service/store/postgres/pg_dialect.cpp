@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A statement is split into tokens: keywords are in capitals and names are not, so that the word
-// after FROM, JOIN, INTO or UPDATE is a table. What differs:
+// after FROM, JOIN, INTO, UPDATE or TABLE is a table. What differs:
 //
 //     ?, ?1, ?1 = 0                 $1, $1::bigint = 0
 //     tasks                         "schema".tasks
@@ -160,7 +160,8 @@ std::string pg_dialect::translate(const std::vector<token>& tokens, std::size_t 
         } else {
             append(sql, each.text, each.has_space);
         }
-        is_table = each.is("FROM") || each.is("JOIN") || each.is("INTO") || each.is("UPDATE");
+        is_table = each.is("FROM") || each.is("JOIN") || each.is("INTO") || each.is("UPDATE") ||
+                   each.is("TABLE");
     }
     return sql;
 }

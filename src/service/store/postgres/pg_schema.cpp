@@ -164,6 +164,10 @@ void throw_as_unavailable(const pg::error& error, const std::string& schema) {
         throw store_unavailable("the database is read-only: " + std::string(error.what()),
                                 db::retry_advice::yes);
     }
+    if (state == "23514") {  // the fence of move_marks.cpp: there is no other such constraint
+        throw store_unavailable("this task store was moved to another database",
+                                db::retry_advice::no);
+    }
     if (state == "42501") {
         throw store_unavailable(
             "the role of the URL lacks privileges: " + std::string(error.what()) +

@@ -2,6 +2,7 @@
 // The SQLite file as a backend: each call first finds the file again if it was lost, and an error
 // of SQLite becomes store_unavailable.
 
+#include "service/store/sql_backends.hpp"
 #include "service/store/sqlite/file/store_file.hpp"
 #include "service/store/sqlite/sql_store.hpp"
 #include "service/store/sqlite/sqlite_session.hpp"
@@ -67,6 +68,13 @@ private:
 
 }  // namespace
 
+task<std::unique_ptr<detail::sql_backend>> detail::open_sqlite_backend(
+    std::string path, sqlite_store_options options) {
+    std::unique_ptr<sqlite_file> file = co_await sqlite_file::open(std::move(path), options);
+    std::unique_ptr<sql_backend> backend = std::make_unique<sqlite_backend>(std::move(file));
+    co_return backend;
+}
+
 task<std::unique_ptr<store>> open_sqlite_store(std::string path, sqlite_store_options options) {
     if (options.max_queues == 0) {
         throw invalid_argument("open_sqlite_store: max_queues is 0; it must be 1 or more");
@@ -76,10 +84,9 @@ task<std::unique_ptr<store>> open_sqlite_store(std::string path, sqlite_store_op
                                std::to_string(options.cache_megabytes) +
                                "; it must be 1 to 100000");
     }
-    std::unique_ptr<detail::sqlite_file> file =
-        co_await detail::sqlite_file::open(std::move(path), options);
-    std::unique_ptr<store> opened = detail::make_sql_store(
-        std::make_unique<sqlite_backend>(std::move(file)), options.max_queues);
+    auto backend = co_await detail::open_sqlite_backend(path, options);
+    std::unique_ptr<store> opened = co_await detail::open_sql_store(
+        std::move(backend), "the task store " + path, options.max_queues);
     co_return opened;
 }
 

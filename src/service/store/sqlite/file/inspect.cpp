@@ -28,6 +28,11 @@ namespace detail {
     constexpr int no_database = 26;
     constexpr int damaged = 11;
     constexpr int too_big = 18;
+    constexpr int fenced = 19 | (7 << 8);  // SQLITE_CONSTRAINT_TRIGGER: see move_marks.cpp
+    if (error.code() == fenced) {
+        throw store_unavailable("the task store " + path + " was moved to another database",
+                                db::retry_advice::no);
+    }
     if (error.primary_code() == too_big || error.is_constraint()) {
         throw;  // the request is invalid, and a retry would fail again
     }

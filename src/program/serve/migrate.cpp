@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// weir migrate: moves the tasks of a stopped service between a file and PostgreSQL.
+
+#include "program/command_line/commands.hpp"
+#include "program/output/json_output.hpp"
+#include "program/output/text.hpp"
+#include "program/serve/open_store.hpp"
+
+#include <weir/run.hpp>
+#include <weir/service/move_store.hpp>
+#include <weir/service/task.hpp>
+
+#include <boost/json/object.hpp>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+#include <stdexcept>
+
+namespace weir::program {
+
+namespace {
+
+namespace json = boost::json;
+
+// On a terminal, one line that is written again and again.
+class move_line {
+public:
+    void show(const service::move_progress& progress) {
+        if (::isatty(STDERR_FILENO) == 1 && progress.total > 0) {
+            std::fprintf(stderr, "\r\x1b[K%3llu %%  %llu of %llu rows, %s",
+                         static_cast<unsigned long long>(100 * progress.rows / progress.total),
+                         static_cast<unsigned long long>(progress.rows),
+                         static_cast<unsigned long long>(progress.total),
+                         std::string(progress.table).c_str());
+            is_shown_ = true;
+        }
+    }
+    ~move_line() {
+        if (is_shown_) {
+            std::fputs("\r\x1b[K", stderr);
+        }
+    }
+
+private:
+    bool is_shown_ = false;
+};
+
+void print_report(const migrate_settings& settings, const service::move_report& report) {
+    const std::string to = shown_database(settings.to);
+    if (settings.as_json) {
+        json::object counts;
+        for (std::size_t state = 0; state < report.tasks.size(); ++state) {
+            counts[to_string(static_cast<service::task_state>(state))] = report.tasks[state];
+        }
+        json::object facts{{"from", shown_database(settings.database)}, {"to", to}};
+        facts["is_moved"] = !settings.only_check;
+        facts["rows"] = report.rows;
+        facts["counts"] = std::move(counts);
+        print_json(facts);
+        return;
+    }
+    const std::uint64_t tasks =
+        std::accumulate(report.tasks.begin(), report.tasks.end(), std::uint64_t{0});
+    const char* const what = settings.only_check   ? "can be moved"
+                             : report.was_complete ? "were moved before"
+                                                   : "were moved";
+    std::printf("%llu task%s %s to %s\n", static_cast<unsigned long long>(tasks),
+                tasks == 1 ? "" : "s", what, shown(to).c_str());
+    if (!settings.only_check) {
+        std::printf("Serve it: weir serve --database %s%s\n", shown(to).c_str(),
+                    settings.schema == migrate_settings().schema
+                        ? ""
+                        : (" --schema " + settings.schema).c_str());
+    }
+}
+
+task<int> migrate(const migrate_settings& settings) {
+    std::error_code error;
+    if (!service::is_postgres_url(settings.database) &&
+        !std::filesystem::exists(settings.database, error)) {
+        throw std::runtime_error("the task store " + settings.database +
+                                 " does not exist; --database names the one to move");
+    }
+    service::move_options options;
+    options.postgres.schema = settings.schema;
+    options.only_check = settings.only_check;
+    if (settings.is_abandoned) {
+        co_await service::abandon_move(settings.database, settings.to, options);
+        std::printf("%s can be served again\n", shown(shown_database(settings.database)).c_str());
+        co_return 0;
+    }
+    service::move_report report;
+    {
+        move_line line;
+        options.on_progress = [&line](const service::move_progress& progress) {
+            line.show(progress);
+        };
+        report = co_await service::move_store(settings.database, settings.to, options);
+    }
+    print_report(settings, report);
+    co_return 0;
+}
+
+}  // namespace
+
+void add_options(options& to, migrate_settings& settings) {
+    to.text(
+        {"to", "TO", "Where to: the URL of a PostgreSQL database, or a new file", "", false, true},
+        settings.to);
+    to.set_variables(true);
+    to.text({"-d,--database", "FILE", "Database of the service; without it that of [serve]", ""},
+            settings.database);
+    to.text({"--schema", "NAME", "Schema of the tables in PostgreSQL", ""}, settings.schema);
+    to.set_variables(false);
+    to.flag({"--check", "", "Say whether it can be moved, and move nothing", ""},
+            settings.only_check);
+    to.flag({"--abort", "", "Give up an interrupted move: the database stays", ""},
+            settings.is_abandoned);
+    to.flag({"--json", "", "As JSON", ""}, settings.as_json);
+}
+
+int run_migrate(const migrate_settings& settings) {
+    return weir::run(migrate(settings));
+}
+
+}  // namespace weir::program
