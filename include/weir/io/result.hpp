@@ -10,8 +10,8 @@
 // Every read, write, accept, connect, send and receive has this form beside the one that throws. On
 // sockets and pipes it costs what the other costs: nothing is thrown inside, and nothing allocated
 // for the error. Mistakes of the program (two readers at once, a socket of another loop) are
-// exceptions here too, and a stop is a stop. Errors of other kinds, such as those of files, names or
-// TLS: weir::settle makes an outcome of anything.
+// exceptions here too, and a stop is a stop. Errors of other kinds, such as those of files, names
+// or TLS: weir::settle makes an outcome of anything.
 #pragma once
 
 #include <weir/base/to_task.hpp>

@@ -68,12 +68,16 @@ private:
 
 }  // namespace
 
-task<std::unique_ptr<detail::sql_backend>> detail::open_sqlite_backend(
-    std::string path, sqlite_store_options options) {
+namespace detail {
+
+task<std::unique_ptr<sql_backend>> open_sqlite_backend(std::string path,
+                                                       sqlite_store_options options) {
     std::unique_ptr<sqlite_file> file = co_await sqlite_file::open(std::move(path), options);
     std::unique_ptr<sql_backend> backend = std::make_unique<sqlite_backend>(std::move(file));
     co_return backend;
 }
+
+}  // namespace detail
 
 task<std::unique_ptr<store>> open_sqlite_store(std::string path, sqlite_store_options options) {
     if (options.max_queues == 0) {
