@@ -11,7 +11,8 @@ if(WEIR_WERROR)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # These depend on what is inlined where, and in GCC 12 are wrong about moved strings and
         # variants. clang's warnings and the sanitizers find what they are for.
-        add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow)
+        add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow
+            -Wno-stringop-overread)
     endif()
 endif()
 

@@ -26,8 +26,26 @@ function(weir_compile_together target)
     set_target_properties(${target} PROPERTIES
         UNITY_BUILD ON
         UNITY_BUILD_BATCH_SIZE ${size})
+    _weir_precompile(${target})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # It takes what an included source has in an unnamed namespace for a mistake.
         target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
+endfunction()
+
+# _weir_precompile(<target>): what most sources of the layers above the core include is read once
+# for all of these; the service, the largest, has a precompiled header of its own. Reading took a
+# sixth of the processor time of a build from nothing.
+function(_weir_precompile target)
+    set(folder "${PROJECT_SOURCE_DIR}/cmake/precompiled")
+    if(target STREQUAL "weir_service")
+        target_precompile_headers(${target} PRIVATE "${folder}/service.hpp")
+    elseif(target MATCHES "^weir_(flow|io|http|ws|db|crawl)$")
+        if(NOT TARGET weir_precompiled)
+            add_library(weir_precompiled OBJECT "${folder}/empty.cpp")
+            target_link_libraries(weir_precompiled PRIVATE weir_core)
+            target_precompile_headers(weir_precompiled PRIVATE "${folder}/layers.hpp")
+        endif()
+        target_precompile_headers(${target} REUSE_FROM weir_precompiled)
     endif()
 endfunction()

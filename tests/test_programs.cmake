@@ -22,23 +22,28 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # A time stamp in the precompiled header would make each one new to ccache (WEIR_CCACHE).
     target_compile_options(weir_test_base INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
-# Tests are compiled far more often than they are run, so only the library is optimised in full. The
-# tests of coroutines are optimised a little: that is where optimisers make mistakes. So are those
-# that calculate longer than the compiler takes for it.
-set(WEIR_OPTIMISED_TESTS "^(core_|semantics|sync|compilers|flow_decision|service_world)")
+# Tests are compiled far more often than they are run, so only the library is optimised in full.
+# Tests with coroutines of many shapes are optimised a little, since that is where optimisers make
+# mistakes, though it takes twice as long. So are those that calculate longer than the compiler
+# takes for it.
+set(WEIR_OPTIMISED_TESTS "^(core_combine|core_model|sync|compilers|flow_decision|service_world)")
 
-# weir_make_test_pch(<target> <option>...): a precompiled header for programs with these options.
-function(weir_make_test_pch target)
+# weir_make_test_pch(<target> <header> <option>...): a precompiled header for programs with these
+# options.
+function(weir_make_test_pch target header)
     add_library(${target} OBJECT support/precompiled.cpp)
     target_link_libraries(${target} PRIVATE weir_test_base)
     target_compile_options(${target} PRIVATE ${ARGN})
-    target_precompile_headers(${target} PRIVATE support/precompiled.hpp)
+    target_precompile_headers(${target} PRIVATE ${header})
 endfunction()
+set(WEIR_TEST_OPTIONS "")
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    weir_make_test_pch(weir_test_pch -O0)
-    weir_make_test_pch(weir_test_optimised_pch -O1)
-else()
-    weir_make_test_pch(weir_test_pch)
+    set(WEIR_TEST_OPTIONS -O0)
+    weir_make_test_pch(weir_test_optimised_pch support/precompiled.hpp -O1)
+endif()
+weir_make_test_pch(weir_test_pch support/precompiled.hpp ${WEIR_TEST_OPTIONS})
+if(service IN_LIST layers)
+    weir_make_test_pch(weir_test_service_pch support/precompiled_service.hpp ${WEIR_TEST_OPTIONS})
 endif()
 
 # Loops that do not say which driver they want get this one, where it is set: epoll or uring.
@@ -52,6 +57,8 @@ function(weir_add_test_program target area)
     set(pch weir_test_pch)
     if(TARGET weir_test_optimised_pch AND area MATCHES "${WEIR_OPTIMISED_TESTS}")
         set(pch weir_test_optimised_pch)
+    elseif(TARGET weir_test_service_pch AND area MATCHES "^service_")
+        set(pch weir_test_service_pch)
     endif()
     target_precompile_headers(${target} REUSE_FROM ${pch})
     get_target_property(options ${pch} COMPILE_OPTIONS)
