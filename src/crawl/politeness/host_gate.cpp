@@ -17,9 +17,10 @@ namespace {
 // With more requests a second they are evenly spaced: the window would be long.
 constexpr double max_window = 100;
 // Requests are planned a little farther apart, so that delays can be made up for.
-constexpr int slack_part = 160;
-// Servers measure in milliseconds.
-constexpr clock::duration rounding = std::chrono::milliseconds(2);
+constexpr int slack_part = 80;
+// A server that is busy notices a request some milliseconds after it was sent, and not each one
+// equally late.
+constexpr clock::duration unevenness = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -50,7 +51,7 @@ void host_gate::plan_next() noexcept {
     clock::time_point planned =
         std::max(slot_ + step(), left_[last_] + (is_even ? rules_.interval : rules_.interval / 2));
     if (!is_even && left_.size() == rules_.window) {
-        planned = std::max(planned, left_[(last_ + 1) % left_.size()] + window_time() + rounding);
+        planned = std::max(planned, left_[(last_ + 1) % left_.size()] + window_time() + unevenness);
     }
     next_at_ = std::max(next_at_, planned);
 }
