@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks the tests that docs/known-bugs.md names: the page and the suite KnownBugs name the same
-ones, every other test that it names exists, and every test with a number of the crawlers' table in
-its name is in that table, which has all numbers."""
+ones, every other test that it names exists, every test with a number of the crawlers' or the
+workers' table in its name is in that table, and both tables have all numbers."""
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TEST = re.compile(r"\b(?:WEIR_(?:IO_)?TEST|TEST(?:_[FP])?|TYPED_TEST(?:_P)?)\(\s*(\w+),\s*(\w+)\)")
+TEST = re.compile(r"\b(?:WEIR_(?:IO_|STORE_)?TEST|TEST(?:_[FP])?|TYPED_TEST(?:_P)?)\(\s*(\w+),\s*(\w+)\)")
 LAST_NUMBER = 57
+WORKERS = ("clients/python/tests", "clients/node/test", "tests/service/api", "tests/service/store")
+NAMES_OF_PLACES = ("Python", "Node", "service", "stores")
+PEER_NUMBERS = {1, 3, 5, 6, 7, *range(14, 25)}
 
 
 def written_tests():
@@ -19,6 +22,30 @@ def written_tests():
         for source in (ROOT / "tests").rglob(pattern):
             found |= set(TEST.findall(source.read_text()))
     return found
+
+
+def worker_faults(page):
+    """What is wrong with the table of workers, which says for each bug where its tests are."""
+    documented = {(f"PeerFailure{number}", place)
+                  for number, places in re.findall(r"`PeerFailure(\d\d)` \| (.*) \|$", page, re.M)
+                  for place in places.split(", ")}
+    written = {(name, place) for folder, place in zip(WORKERS, NAMES_OF_PLACES)
+               for source in (ROOT / folder).iterdir() if source.is_file()
+               for name in re.findall(r"PeerFailure\d\d", source.read_text())}
+    for name, place in sorted(documented - written):
+        yield f"docs/known-bugs.md names {name}, which is no test of {place}"
+    for name, place in sorted(written - documented):
+        yield f"docs/known-bugs.md does not say that {name} is a test of {place}"
+    for number in sorted(PEER_NUMBERS - {int(name[-2:]) for name, _ in documented}):
+        yield f"docs/known-bugs.md has no PeerFailure{number:02}"
+
+
+def workflow_faults(page, tests):
+    table = page.partition("\n## Workflows\n")[2]
+    documented = set(re.findall(r"\| `(\w+)` \|$", table, re.M))
+    written = {name for suite, name in tests if suite == "WorkflowPeers"}
+    return [f"docs/known-bugs.md names WorkflowPeers.{name}, and there is no such test"
+            for name in sorted(documented - written)]
 
 
 def main():
@@ -45,6 +72,7 @@ def main():
     faults += [f"docs/known-bugs.md has no row T{number}"
                for number in range(1, LAST_NUMBER + 1) if number not in rows]
 
+    faults += [*worker_faults(page), *workflow_faults(page, tests)]
     print("\n".join(faults))
     return 1 if faults else 0
 

@@ -8,7 +8,9 @@ from it, too:
     cut_request     the service gets a part of the request, then both connections end
     cut_answer      the worker gets a part of the answer (or nothing), then both end
     swallow         the request is lost, and the connection stays open without a word
+    stall_request   the service gets a part of the request, and both connections stay open
     half_open       the service gets the request, its answer is lost, the connections stay open
+    stall_answer    the worker gets a part of the answer, and both connections stay open
     duplicate       the service gets the request twice, and the worker the second answer
     replay          as usual, and the service gets the request again, later than newer ones
     delay           the request waits, so that newer ones overtake it
@@ -26,10 +28,11 @@ import struct
 import sys
 import threading
 import time
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-FAULTS = ("cut_request", "cut_answer", "swallow", "half_open", "duplicate", "replay", "delay",
-          "trickle")
+FAULTS = ("cut_request", "cut_answer", "swallow", "stall_request", "half_open", "stall_answer",
+          "duplicate", "replay", "delay", "trickle")
 LONGEST = 60.0      # a connection that nobody ends
 
 
@@ -37,14 +40,31 @@ class Gone(Exception):
     """One of the two ends has closed its connection."""
 
 
+class Plan(NamedTuple):
+    """A fault of the first request to an endpoint, such as "POST /workers/poll", at that byte."""
+    endpoint: str
+    fault: str
+    byte: int
+
+
+class Dice(random.Random):
+    """The details of a fault."""
+    byte = None     # where a message is cut; None: anywhere
+
+    def part_of(self, message):
+        return message[:self.randrange(len(message)) if self.byte is None else self.byte]
+
+
 class FaultProxy:
-    def __init__(self, upstream, seed, rate=0.3, faults=FAULTS, slowest=0.3):
+    def __init__(self, upstream, seed, rate=0.3, faults=FAULTS, slowest=0.3, plan=None):
         parts = urlsplit(upstream)
         self._upstream = (parts.hostname, parts.port)
         self._seed, self._rate, self._faults, self._slowest = seed, rate, faults, slowest
         self._lock = threading.Lock()
         self._seen = {}
         self.counts = dict.fromkeys((*faults, "none"), 0)
+        self.plan = plan        # None when it has happened
+        self.lengths = {}       # endpoint -> of its longest request and answer
         self.is_on = True
         self._is_closed = False
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -76,13 +96,15 @@ class FaultProxy:
 
     def _draw(self, request):
         """The fault of this request, and a generator for its details."""
-        line = request[:request.index(b"\r\n")].decode("latin-1")
-        endpoint = re.sub(r"/[0-9a-f]{32}", "", line.split()[1])
+        endpoint = endpoint_of(request)
         with self._lock:
             number = self._seen[endpoint] = self._seen.get(endpoint, 0) + 1
-            rng = random.Random(f"{self._seed} {endpoint} {number}")
+            rng = Dice(f"{self._seed} {endpoint} {number}")
             fault = "none"
-            if self.is_on and rng.random() < self._rate:
+            if self.plan is not None and self.plan.endpoint == endpoint:
+                fault, rng.byte = self.plan.fault, self.plan.byte
+                self.plan = None
+            elif self.is_on and rng.random() < self._rate:
                 fault = rng.choice(self._faults)
             self.counts[fault] += 1
         return fault, rng
@@ -115,10 +137,15 @@ class FaultProxy:
 
     def _none(self, client, service, request, rng):
         service.sendall(request)
-        client.sendall(self._answer(client, service))
+        answer = self._answer(client, service)
+        with self._lock:
+            before = self.lengths.get(endpoint_of(request), (0, 0))
+            self.lengths[endpoint_of(request)] = (max(before[0], len(request)),
+                                                  max(before[1], len(answer)))
+        client.sendall(answer)
 
     def _cut_request(self, client, service, request, rng):
-        service.sendall(request[:rng.randrange(len(request))])
+        service.sendall(rng.part_of(request))
         if rng.random() < 0.5:
             time.sleep(rng.random() * 0.02)
         self._end(rng, client, service)
@@ -127,11 +154,24 @@ class FaultProxy:
     def _cut_answer(self, client, service, request, rng):
         service.sendall(request)
         answer = self._answer(client, service)
-        client.sendall(answer[:rng.choice((0, rng.randrange(len(answer)), len(answer) - 1))])
+        client.sendall(rng.part_of(answer) if rng.byte is not None or rng.random() < 0.5 else
+                       answer[:rng.choice((0, len(answer) - 1))])
         self._end(rng, client, service)
         return True
 
     def _swallow(self, client, service, request, rng):
+        self._wait_for_end(client)
+        return True
+
+    def _stall_request(self, client, service, request, rng):
+        service.sendall(rng.part_of(request))
+        self._wait_for_end(client)
+        time.sleep(rng.random() * self._slowest)
+        return True
+
+    def _stall_answer(self, client, service, request, rng):
+        service.sendall(request)
+        client.sendall(rng.part_of(self._answer(client, service)))
         self._wait_for_end(client)
         return True
 
@@ -205,6 +245,11 @@ class FaultProxy:
             except (Gone, OSError, ValueError):
                 pass
         threading.Thread(target=run, daemon=True).start()
+
+
+def endpoint_of(request):
+    words = request[:request.index(b"\r\n")].decode("latin-1").split()
+    return words[0] + " " + re.sub(r"/[0-9a-f]{32}", "", words[1])
 
 
 def receive(source, buffer):

@@ -3,7 +3,8 @@
 nothing is lost, nothing is completed twice, nothing is stuck.
 
 A run is a seed: some tasks, a worker, a proxy between it and the service. `WEIR_FAULT_RUNS=N` sets
-the number of runs, `WEIR_FAULT_SEED=S` the first seed.
+the number of runs, `WEIR_FAULT_SEED=S` the first seed. Other runs cut one message, of each endpoint
+and at each of its bytes; `WEIR_FAULT_BYTES=N` takes every N-th of these runs.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ import traceback
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from fault_proxy import FaultProxy
+from fault_proxy import FaultProxy, Plan
 from service import Serve
 from support import IS_STRESS, Running
 
@@ -25,18 +26,23 @@ import weir
 
 RUNS = int(os.environ.get("WEIR_FAULT_RUNS") or (2000 if IS_STRESS else 40))
 FIRST = int(os.environ.get("WEIR_FAULT_SEED") or 1)
+EVERY = int(os.environ.get("WEIR_FAULT_BYTES") or (1 if IS_STRESS else 150))
 PARALLEL = int(os.environ.get("WEIR_FAULT_PARALLEL") or 20)
 LONGEST = 60.0      # a run that takes longer is stuck
+ENDPOINTS = ("POST /workers", "POST /workers/poll", "POST /workers/steps", "POST /workers/results",
+             "POST /workers/heartbeat", "POST /workers/drain", "DELETE /workers")
 
 TIMING = weir.Timing(connect=1.0, read_margin=0.3, request=0.6, backoff_first=0.01,
                      backoff_most=0.2, progress=0.1, drain=2.0, grace=0.2, heartbeat=0.5, wait=0.5)
 
 
 class Scenario:
-    """One seed: what the tasks do follows from it, as the faults do."""
+    """One seed: what the tasks do follows from it, as the faults do. Or one fault, as planned."""
 
-    def __init__(self, service, seed, slot):
+    def __init__(self, service, seed, slot, plan=None):
         self._rng = random.Random(seed)
+        self._plan = plan
+        self.lengths = None     # of the messages
         self._seed = seed
         self._kind = f"fault{slot}"
         self._service = service
@@ -46,10 +52,11 @@ class Scenario:
     def run(self):
         """None, or what is wrong."""
         rng = self._rng
-        rate = rng.choice((0.1, 0.3, 0.5))
-        with FaultProxy(self._service.url, self._seed, rate) as proxy, \
+        rate = 0 if self._plan else rng.choice((0.1, 0.3, 0.5))
+        with FaultProxy(self._service.url, self._seed, rate, plan=self._plan) as proxy, \
                 self._service.client() as client:
-            app = weir.Worker(proxy.url, concurrency=rng.randint(1, 4), timing=TIMING)
+            timing = TIMING._replace(heartbeat=0.05) if self._plan else TIMING
+            app = weir.Worker(proxy.url, concurrency=rng.randint(1, 4), timing=timing)
             self._register(app)
             with Running(app):
                 tasks = self._submit(client)
@@ -57,6 +64,9 @@ class Scenario:
                 if problem:
                     problem += f"; the worker: {state_of(app)}"
                 proxy.is_on = False     # the end is checked elsewhere: here it is to be quick
+            if proxy.plan and proxy.plan.endpoint in ENDPOINTS:
+                problem = problem or f"no {proxy.plan.endpoint}"
+            self.lengths = proxy.lengths
             return problem or self._check_again(client, tasks)
 
     def _register(self, app):
@@ -79,7 +89,8 @@ class Scenario:
 
     def _submit(self, client):
         rng = self._rng
-        payloads = [{"n": n, "seconds": rng.choice((0.0, 0.001, 0.05)),
+        payloads = [{"n": n, "seconds": 0.1, "steps": n, "fails": n == 1}
+                    for n in range(2)] if self._plan else [{"n": n, "seconds": rng.choice((0.0, 0.001, 0.05)),
                      "steps": rng.choice((0, 0, 0, 1, 2)), "fails": rng.random() < 0.15}
                     for n in range(rng.randint(1, 8))]
         first = len(payloads) // 2
@@ -137,36 +148,52 @@ def state_of(app):
 class Faults(unittest.TestCase):
     def test_nothing_lost_nothing_twice_nothing_stuck(self):
         with Serve("--remote-kinds", "fault*", memory=True) as service:
-            free = list(range(PARALLEL))
-            lock, problems = threading.Lock(), []
+            self._play(service, [(seed, None) for seed in range(FIRST, FIRST + RUNS)])
+            self._check_counters(service, RUNS)
 
-            def one(seed):
-                with lock:
-                    if len(problems) > 5:
-                        return
-                    slot = free.pop()
-                try:
-                    problem = Scenario(service, seed, slot).run()
-                except Exception as error:
-                    problem = repr(error)
-                with lock:
-                    free.append(slot)
-                    if problem:
-                        problems.append(f"seed {seed}: {problem}")
+    def test_every_endpoint_at_every_byte(self):
+        with Serve("--remote-kinds", "fault*", memory=True) as service:
+            usual = Scenario(service, 0, 0, Plan("none", "none", 0))
+            self.assertIsNone(usual.run())
+            self.assertEqual(sorted(usual.lengths), sorted(ENDPOINTS))
+            plans = [Plan(endpoint, fault, byte) for endpoint in ENDPOINTS
+                     for fault in ("cut_request", "stall_request", "cut_answer", "stall_answer")
+                     for byte in range(usual.lengths[endpoint][fault.endswith("answer")])]
+            plans = plans[FIRST % EVERY::EVERY]
+            self._play(service, [(FIRST, plan) for plan in plans])
+            self._check_counters(service, len(plans))
 
-            with ThreadPoolExecutor(PARALLEL) as pool:
-                list(pool.map(one, range(FIRST, FIRST + RUNS)))
-            self.assertEqual(problems, [])
-            self._check_counters(service)
+    def _play(self, service, runs):
+        free = list(range(PARALLEL))
+        lock, problems = threading.Lock(), []
 
-    def _check_counters(self, service):
+        def one(run):
+            with lock:
+                if len(problems) > 5:
+                    return
+                slot = free.pop()
+            seed, plan = run
+            try:
+                problem = Scenario(service, seed, slot, plan).run()
+            except Exception as error:
+                problem = repr(error)
+            with lock:
+                free.append(slot)
+                if problem:
+                    problems.append(f"seed {seed}, {plan}: {problem}")
+
+        with ThreadPoolExecutor(PARALLEL) as pool:
+            list(pool.map(one, runs))
+        self.assertEqual(problems, [])
+
+    def _check_counters(self, service, least):
         """The service has completed each task once."""
         metrics = service.ask("/metrics")
         submitted, completed = (
             int(re.search(rf"^weir_service_{name}_total (\d+)", metrics, re.M)[1])
             for name in ("submitted", "completed"))
         self.assertEqual(submitted, completed)
-        self.assertGreaterEqual(submitted, RUNS)
+        self.assertGreaterEqual(submitted, least)
 
 
 if __name__ == "__main__":

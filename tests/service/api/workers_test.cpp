@@ -127,17 +127,32 @@ WEIR_TEST(ServiceWorkers, PeerFailure24_ATaskWithoutAWorkerSaysSo) {
     co_await one.begin(R"({"kinds": ["img/small"]})");
     const answer polled = co_await one.poll();
     EXPECT_EQ(polled.code, 200U);
-    co_await one.report(polled, R"("outcome": "released")");
-    const std::string stuck = co_await here.submit(R"({"kind": "img/small"})");
+    co_await here.stop();
+}
+
+// Failure 6: a worker sends heartbeats and polls no more, and nobody says so.
+WEIR_TEST(ServiceWorkers, PeerFailure06_AWorkerThatListensNoMoreIsShownAsStuck) {
+    site here;
+    here.start();
+    worker one(here);
+    co_await one.begin();
+    const std::string id = co_await here.submit(R"({"kind": "resize"})");
     for (int i = 0; i < 8; ++i) {
+        const answer listed = co_await here.get("/workers");
+        EXPECT_EQ(listed.json.at("workers").at(0).at("state").as_string(), i <= 5 ? "ok" : "stuck")
+            << listed.text;
         co_await weir::sleep(10s);
         const answer beat = co_await one.beat("", 5, 10.0 * (i + 1));
         EXPECT_EQ(beat.code, 200U);
     }
-    const std::string waits = co_await why(here, stuck);
+    const std::string waits = co_await why(here, id);
     EXPECT_EQ(waits, "worker_stuck");
+    // It is no harm to others, and well again with its next poll.
+    const answer polled = co_await one.poll();
+    EXPECT_EQ(polled.code, 200U);
+    co_await one.beat(worker::run_of(polled), 0);
     const answer listed = co_await here.get("/workers");
-    EXPECT_EQ(listed.json.at("workers").at(0).at("state").as_string(), "stuck") << listed.text;
+    EXPECT_EQ(listed.json.at("workers").at(0).at("state").as_string(), "ok") << listed.text;
     co_await here.stop();
 }
 
