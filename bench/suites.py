@@ -249,6 +249,7 @@ SUITES = {
         title="Workers in Python on Weir's task service, and Celery with Redis",
         workloads=[
             Workload("process", "Tasks that do nothing, 4 processes, run a second", "1/s", higher_is_better=True),
+            Workload("group", "The same in one group of 100,000: part of the rate", "%", higher_is_better=True),
             Workload("start_p50", "From submit to start, at low load", "ms"),
             Workload("idle_1000", "1,000 workers that only wait: CPU of the service, of two cores", "%"),
         ],
@@ -258,5 +259,6 @@ SUITES = {
         },
         by_median=True,
         rounds=(1, 3),
+        notes=("memory_mb", "memory_percent"),
     ),
 }
