@@ -194,7 +194,7 @@ export class Engine {
       poll_age: this.isPolling ? 0 : askedAt - this.polledAt,
     };
     // Short enough for another try on a new connection before the lease is over.
-    const timeout = Math.min(Math.max(1, session.lease / 4), Math.max(0.2, session.leaseUntil - askedAt));
+    const timeout = Math.min(this.timing.request, Math.max(1, session.lease / 4), Math.max(0.2, session.leaseUntil - askedAt));
     let news;
     try {
       const answer = await this.#ask(session, "/heartbeat", JSON.stringify(beat), timeout);

@@ -87,8 +87,9 @@ class Heart:
         beat = {"running": [describe_run(job) for job in held],
                 "free": max(0, link.places - len(held)),
                 "poll_age": 0.0 if link.ledger.is_polling else asked_at - link.polled_at}
-        # Short enough for another try on a new connection before the lease is over.
-        timeout = min(max(1.0, session.lease / 4), max(0.2, session.lease_until - asked_at))
+        # Short enough for several tries on new connections before the lease is over.
+        timeout = min(link.timing.request, max(1.0, session.lease / 4),
+                      max(0.2, session.lease_until - asked_at))
         try:
             answer = link.ask(f"{session.path}/heartbeat", beat, timeout)
             if answer.status == 410:
