@@ -61,7 +61,7 @@ class OurService:
 
     def completed(self):
         with urllib.request.urlopen(f"{self.url}/metrics", timeout=30) as answer:
-            return int(re.search(rb"^weir_service_completed_total (\d+)", answer.read(), re.M)[1])
+            return int(float(re.search(rb"^weir_service_completed_total (\S+)", answer.read(), re.M)[1]))  # 1e+05
 
     def sessions(self):
         with urllib.request.urlopen(f"{self.url}/workers", timeout=30) as answer:

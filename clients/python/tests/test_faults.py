@@ -190,7 +190,7 @@ class Faults(unittest.TestCase):
         """The service has completed each task once."""
         metrics = service.ask("/metrics")
         submitted, completed = (
-            int(re.search(rf"^weir_service_{name}_total (\d+)", metrics, re.M)[1])
+            float(re.search(rf"^weir_service_{name}_total (\S+)", metrics, re.M)[1])
             for name in ("submitted", "completed"))
         self.assertEqual(submitted, completed)
         self.assertGreaterEqual(submitted, least)
