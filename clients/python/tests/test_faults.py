@@ -24,9 +24,9 @@ from support import IS_STRESS, Running
 
 import weir
 
-RUNS = int(os.environ.get("WEIR_FAULT_RUNS") or (2000 if IS_STRESS else 40))
+RUNS = int(os.environ.get("WEIR_FAULT_RUNS") or (2000 if IS_STRESS else 30))
 FIRST = int(os.environ.get("WEIR_FAULT_SEED") or 1)
-EVERY = int(os.environ.get("WEIR_FAULT_BYTES") or (1 if IS_STRESS else 150))
+EVERY = int(os.environ.get("WEIR_FAULT_BYTES") or (1 if IS_STRESS else 300))
 PARALLEL = int(os.environ.get("WEIR_FAULT_PARALLEL") or 20)
 LONGEST = 60.0      # a run that takes longer is stuck
 ENDPOINTS = ("POST /workers", "POST /workers/poll", "POST /workers/steps", "POST /workers/results",
