@@ -133,7 +133,7 @@ struct foreign_value<T&> {
 
 // The awaitable is kept: by value if it was an rvalue.
 template <class Awaitable, class Result>
-class foreign_operation : public foreign_base {
+class WEIR_MUST_AWAIT foreign_operation : public foreign_base {
 public:
     explicit foreign_operation(Awaitable&& awaited) : awaited_(std::forward<Awaitable>(awaited)) {}
     foreign_operation(foreign_operation&&) = default;
@@ -172,7 +172,7 @@ private:
 
 // The same for a function that is given a token and makes the awaitable.
 template <class Function, class Awaitable, class Result>
-class stoppable_foreign_operation : public foreign_base {
+class WEIR_MUST_AWAIT stoppable_foreign_operation : public foreign_base {
 public:
     explicit stoppable_foreign_operation(Function&& make) : make_(std::forward<Function>(make)) {}
     stoppable_foreign_operation(stoppable_foreign_operation&&) = default;

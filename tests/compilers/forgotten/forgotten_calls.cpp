@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Calls whose co_await was forgotten, one a line between the two marks: each must be a warning.
 
+#include <weir/db/pg/database.hpp>
+#include <weir/db/sqlite/database.hpp>
 #include <weir/flow/flow.hpp>
+#include <weir/foreign.hpp>
 #include <weir/io/io.hpp>
+#include <weir/io/tls.hpp>
 #include <weir/weir.hpp>
+#include <weir/ws/client.hpp>
 
 #include <array>
 #include <string>
@@ -23,6 +28,11 @@ auto make = [] { return work(1); };
 auto scoped = [](weir::cancel_scope&) -> weir::task<> { co_return; };
 auto grouped = [](weir::task_group&) -> weir::task<> { co_return; };
 auto cleanup = []() -> weir::task<> { co_return; };
+auto uses_pg = [](weir::pg::transaction&) -> weir::task<> { co_return; };
+auto uses_sqlite = [](weir::sqlite::transaction&) -> weir::task<> { co_return; };
+auto uses_rows = [](weir::sqlite::session&) { return 1; };
+auto talks = [](weir::ws::connection&) -> weir::task<> { co_return; };
+auto uses_scope = [](weir::task_scope&) -> weir::task<> { co_return; };
 
 struct things {
     weir::mutex& mutex;
@@ -54,6 +64,15 @@ struct things {
     io::listener& listener;
     io::file& file;
     weir::udp::socket& datagrams;
+    weir::tcp::session& session;
+    weir::tls::stream<io::socket>& secured;
+    weir::pg::database& pg;
+    weir::pg::connection& pg_connection;
+    weir::pg::transaction& pg_transaction;
+    weir::sqlite::database& sqlite;
+    weir::sqlite::transaction& sqlite_transaction;
+    std::suspend_always& awaitable_of_others;
+    weir::task_scope& tasks;
 };
 
 void forget(things& the, std::array<char, 10>& buffer) {
@@ -114,6 +133,7 @@ void forget(things& the, std::array<char, 10>& buffer) {
     the.retry.run(make);
     weir::retry({}, make);
     the.pool.acquire();
+    the.pool.admit();
     the.pool.close();
     the.workers.submit(work, 1);
     the.workers.close();
@@ -144,5 +164,33 @@ void forget(things& the, std::array<char, 10>& buffer) {
     io::connect(io::address());
     io::read_file("x", 100);
     weir::tcp::connect("x:1");
+    weir::foreign(the.awaitable_of_others);
+    weir::with(the.tasks, uses_scope);
+    weir::fallback(work(1), 2);
+    weir::hedge({}, make);
+    weir::batch_settled(std::vector<int>{1}, {}, work);
+    weir::map_as_completed(std::vector<int>{1}, 1, work);
+    weir::map_concurrent_settled(std::vector<int>{1}, 1, work);
+    weir::map_as_completed_settled(std::vector<int>{1}, 1, work);
+    weir::buffer(weir::range(3), 1);
+    weir::chunk_within(weir::range(3), 2, 1s);
+    weir::throttle(weir::range(3), 1s);
+    the.workers.offer(work, 1);
+    the.session.idle(weir::sleep(1s));
+    the.secured.until_peer_closes();
+    the.pg.transaction(uses_pg);
+    the.pg_connection.transaction(uses_pg);
+    the.pg_transaction.nested(uses_pg);
+    the.sqlite.transaction(uses_sqlite);
+    the.sqlite.write(uses_rows);
+    the.sqlite.write_unsynced(uses_rows);
+    the.sqlite.read(uses_rows);
+    the.sqlite.execute("x");
+    the.sqlite.query("x");
+    the.sqlite.execute_alone("x");
+    the.sqlite.script("x");
+    the.sqlite_transaction.execute("x");
+    the.sqlite_transaction.query("x");
+    weir::ws::with_connection("ws://x", talks);
     // end
 }
