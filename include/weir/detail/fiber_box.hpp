@@ -89,7 +89,11 @@ public:
             }
         }
         root.destroy();
-        finish(*this);
+        if (joiners == nullptr && extras == nullptr && (flags & has_ended_badly) == 0) [[likely]] {
+            finish_unnoticed();
+        } else {
+            finish(*this);
+        }
         return next_step::suspended();
     }
 
@@ -104,6 +108,20 @@ public:
     }
 
 private:
+    static constexpr std::uint16_t has_ended_badly = is_cancelled | is_failed;
+
+    // What finish() does for most fibers: only the group is told.
+    void finish_unnoticed() noexcept {
+        group_state* const of = group;
+        raise(is_done);
+        top = nullptr;
+        child_ended(*of, *this);
+        if (--references == 0) {
+            delete this;
+            release_group(of);
+        }
+    }
+
     ~fiber_box() {
         if (has(is_failed)) {
             error_.~exception_ptr();

@@ -25,18 +25,43 @@
 
 namespace weir::detail {
 
-class frame_pool {
-public:
+// The blocks of a thread that are taken and given back without further ado. A thread without a pool
+// has `no_magazines`, which are empty, and full as well: each way leads to the slow path.
+struct frame_magazines {
     static constexpr std::size_t granule = 16;
     static constexpr std::size_t classes =
         160;  // blocks up to 2544 bytes (a pipeline's call has 1 to 2 kB); larger ones are not recycled
     static constexpr std::uint32_t magazine_size = 1024;
 
+    struct block {
+        block* next;
+        block* next_magazine;  // in the first block of a magazine that lies in the depot
+    };
+    struct magazine {
+        block* head = nullptr;
+        std::uint32_t count = 0;
+
+        void add(block& freed) noexcept {
+            freed.next = head;
+            head = &freed;
+            ++count;
+        }
+    };
+
+    magazine loaded[classes];
+};
+
+class frame_pool : private frame_magazines {
+public:
+    using frame_magazines::classes;
+    using frame_magazines::granule;
+    using frame_magazines::magazine_size;
+
     static void* allocate(std::size_t size) {
 #if WEIR_RECYCLES_FRAMES
         const std::size_t index = (size + granule - 1) / granule;
-        if (frame_pool* pool = this_thread.pool; pool != nullptr && index < classes) [[likely]] {
-            magazine& loaded = pool->loaded_[index];
+        if (index < classes) [[likely]] {
+            magazine& loaded = this_thread.frames->loaded[index];
             if (block* first = loaded.head) [[likely]] {
                 loaded.head = first->next;
                 --loaded.count;
@@ -52,15 +77,12 @@ public:
     static void release(void* memory, std::size_t size) noexcept {
 #if WEIR_RECYCLES_FRAMES
         const std::size_t index = (size + granule - 1) / granule;
-        if (frame_pool* pool = this_thread.pool; pool != nullptr && index < classes) [[likely]] {
-            magazine& loaded = pool->loaded_[index];
-            block* freed = static_cast<block*>(memory);
-            freed->next = loaded.head;
-            loaded.head = freed;
-            if (++loaded.count == magazine_size) [[unlikely]] {
-                pool->unload(index);
+        if (index < classes) [[likely]] {
+            magazine& loaded = this_thread.frames->loaded[index];
+            if (loaded.count != magazine_size) [[likely]] {
+                loaded.add(*static_cast<block*>(memory));
+                return;
             }
-            return;
         }
         release_slow(memory, index);
 #else
@@ -74,14 +96,6 @@ public:
     frame_pool& operator=(const frame_pool&) = delete;
 
 private:
-    struct block {
-        block* next;
-        block* next_magazine;  // in the first block of a magazine that lies in the depot
-    };
-    struct magazine {
-        block* head = nullptr;
-        std::uint32_t count = 0;
-    };
     struct depot;
     static depot& shared_depot() noexcept;
 
@@ -92,7 +106,6 @@ private:
     void find_fresh();
     void unload(std::size_t index) noexcept;
 
-    magazine loaded_[classes];
     magazine spare_[classes];
     char* fresh_ = nullptr;  // the untouched rest of the newest chunk
     char* fresh_end_ = nullptr;

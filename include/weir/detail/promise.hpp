@@ -251,10 +251,14 @@ struct promise_base : frame {
     }
 };
 
-// Puts a coroutine on top of the stack and has the trampoline start it.
-inline void call(promise_base& child, frame& parent, fiber& on) noexcept {
+// Puts a coroutine on top of the stack, for somebody to resume.
+inline void push_frame(promise_base& child, frame& parent, fiber& on) noexcept {
     child.parent = &parent;
     on.top = &child;
+}
+// The same, and has the trampoline start it.
+inline void call(promise_base& child, frame& parent, fiber& on) noexcept {
+    push_frame(child, parent, on);
     this_thread.next = child.coroutine();
 }
 
@@ -312,13 +316,12 @@ public:
     bool await_suspend(std::coroutine_handle<Promise> caller) noexcept {
         thread_state& thread = this_thread;
         child_ = std::coroutine_handle<promise>::from_address(given_->release_frame());
-        promise_base& callee = child_.promise();
-        call(callee, caller.promise(), *thread.running);
+        push_frame(child_.promise(), caller.promise(), *thread.running);
         if (thread.call_depth == nested_calls_limit) [[unlikely]] {
+            thread.next = child_.address();
             return true;
         }
         ++thread.call_depth;
-        thread.next = nullptr;
         child_.resume();
         --thread.call_depth;
         if (thread.next != caller.address()) {

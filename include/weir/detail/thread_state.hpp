@@ -7,11 +7,13 @@ namespace weir::detail {
 
 class fiber;
 class loop_core;
-class frame_pool;
+struct frame_magazines;
 class fault_injector;
 struct context_values;
 
-// Zero-initialised and trivially destructible, so that access needs neither a guard nor a wrapper
+extern frame_magazines no_magazines;
+
+// Constant-initialised and trivially destructible, so that access needs neither a guard nor a wrapper
 // function, and initial-exec, since general-dynamic access would cost more than an await.
 struct thread_state {
     loop_core* loop = nullptr;        // the loop that runs on this thread now
@@ -24,8 +26,8 @@ struct thread_state {
     unsigned scope_serial = 0;        // of the scope that was entered last
     bool error_is_injected = false;   // the task that is awaited was replaced by an error
     bool is_discarding = false;       // what is destroyed unawaited now is no mistake of the user's
-    frame_pool* pool = nullptr;       // recycled frames, made on first use
-    fault_injector* faults = nullptr;  // of a test that has operations fail; null: none do
+    frame_magazines* frames = &no_magazines;  // recycled ones, made on first use
+    fault_injector* faults = nullptr;         // of a test that has operations fail; null: none do
     context_values* callback_context = nullptr;  // task-local values of the running plain callback
 };
 

@@ -13,6 +13,13 @@
 
 namespace weir::detail {
 
+constinit frame_magazines no_magazines = [] {
+    frame_magazines none;
+    for (frame_magazines::magazine& each : none.loaded) {
+        each.count = frame_magazines::magazine_size;
+    }
+    return none;
+}();
 constinit thread_local thread_state this_thread{};
 
 struct frame_pool::depot {
@@ -43,7 +50,7 @@ namespace {
 struct pool_owner {
     frame_pool* pool = nullptr;
     ~pool_owner() {
-        this_thread.pool = nullptr;
+        this_thread.frames = &no_magazines;
         delete pool;
     }
 };
@@ -56,11 +63,11 @@ constinit std::atomic<std::pmr::memory_resource*> frame_memory{nullptr};
 }  // namespace
 
 frame_pool* frame_pool::of_this_thread() {
-    if (this_thread.pool == nullptr && !ended) {
+    if (owner.pool == nullptr && !ended) {
         owner.pool = new frame_pool;
-        this_thread.pool = owner.pool;
+        this_thread.frames = owner.pool;
     }
-    return this_thread.pool;
+    return ended ? nullptr : owner.pool;
 }
 
 void* frame_pool::allocate_slow(std::size_t index) {
@@ -71,7 +78,7 @@ void* frame_pool::allocate_slow(std::size_t index) {
     if (pool == nullptr) {  // a frame made by a destructor at thread exit; blocks are all the same
         return ::operator new(index * granule);
     }
-    magazine& loaded = pool->loaded_[index];
+    magazine& loaded = pool->loaded[index];
     if (loaded.head == nullptr) {
         std::swap(loaded, pool->spare_[index]);
     }
@@ -138,12 +145,10 @@ void frame_pool::release_slow(void* memory, std::size_t index) noexcept {
         return;
     }
     if (frame_pool* pool = of_this_thread()) {
-        auto* freed = static_cast<block*>(memory);
-        freed->next = pool->loaded_[index].head;
-        pool->loaded_[index].head = freed;
-        if (++pool->loaded_[index].count == magazine_size) {
+        if (pool->loaded[index].count == magazine_size) {
             pool->unload(index);
         }
+        pool->loaded[index].add(*static_cast<block*>(memory));
         return;
     }
     depot& shared = shared_depot();
@@ -162,7 +167,7 @@ void frame_pool::unload(std::size_t index) noexcept {
         shared.full[index].head = spare.head;
         spare = {};
     }
-    std::swap(loaded_[index], spare);
+    std::swap(loaded[index], spare);  // which is not full
 }
 
 frame_pool::~frame_pool() {
@@ -170,7 +175,7 @@ frame_pool::~frame_pool() {
     depot& shared = shared_depot();
     std::lock_guard lock(shared.mutex);
     for (std::size_t index = 0; index < classes; ++index) {
-        for (magazine* each : {&loaded_[index], &spare_[index]}) {
+        for (magazine* each : {&loaded[index], &spare_[index]}) {
             while (block* one = each->head) {
                 each->head = one->next;
                 one->next = shared.loose[index].head;
