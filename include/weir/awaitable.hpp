@@ -118,8 +118,11 @@ public:
         if (thread.budget <= 0) [[unlikely]] {
             return false;
         }
+        if (!leaf_.Operation::ready()) {
+            return false;
+        }
         --thread.budget;
-        return leaf_.Operation::ready();
+        return true;
     }
 
     bool await_suspend(std::coroutine_handle<>) noexcept {
@@ -134,6 +137,7 @@ public:
             return true;
         }
         on.leaf = nullptr;
+        --thread.budget;
         return false;
     }
 

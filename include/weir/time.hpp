@@ -20,6 +20,17 @@ public:
     void resume() const noexcept {}
 };
 
+// Not when a stop is due, not in a step that is nested in another fiber's, which waits for it, and
+// not where the loop looks at each step: in debug mode, and while schedules are explored.
+inline bool goes_on_alone(thread_state& thread) noexcept {
+    if (thread.budget <= 0 || thread.eager_depth != 0 || thread.loop != thread.plain_loop ||
+        thread.running->has(stop_pending) || !thread.loop->elides_yields()) {
+        return false;
+    }
+    thread.budget -= yield_cost;
+    return true;
+}
+
 class WEIR_MUST_AWAIT sleep_operation final : public operation, private timer {
 public:
     // A deadline, or for zero and less: one turn of the loop.
@@ -38,7 +49,7 @@ public:
     void resume() const noexcept {}
 
 private:
-    void fire() noexcept override { complete(); }
+    void fire() noexcept override;
     void disarm() noexcept;
 };
 
@@ -48,7 +59,12 @@ template <>
 class leaf_awaiter<detail::yield_operation> {
 public:
     explicit leaf_awaiter(detail::yield_operation&) noexcept {}
-    bool await_ready() const noexcept { return false; }
+    // With nothing else ready, the loop would resume this fiber next: then it goes on at once, as
+    // often as a turn of the loop has steps.
+    bool await_ready() const noexcept {
+        detail::thread_state& thread = detail::this_thread;
+        return !thread.loop->has_ready() && detail::goes_on_alone(thread);
+    }
     // A stop that is due is found by the loop when the fiber's turn comes.
     void await_suspend(std::coroutine_handle<>) const noexcept {
         detail::thread_state& thread = detail::this_thread;

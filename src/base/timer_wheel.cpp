@@ -38,9 +38,27 @@ timer_wheel::place timer_wheel::place_of(std::uint64_t key) const noexcept {
     return {level, digit(key, level)};
 }
 
+void timer_wheel::slot_list::append(timer& last) noexcept {
+    constexpr int distance = 8;
+    push_back(last);
+    if (mark == nullptr) {
+        mark = &last;
+        behind_mark = 0;
+        last.later_ = &last;
+        return;
+    }
+    last.later_ = nullptr;
+    if (++behind_mark == distance) {
+        --behind_mark;
+        mark->later_ = &last;
+        mark = static_cast<timer*>(mark->next());
+        mark->later_ = mark;
+    }
+}
+
 void timer_wheel::insert(timer& armed) noexcept {
     const place in = place_of(key_of(armed.deadline_));
-    list_at(in).push_back(armed);
+    list_at(in).append(armed);
     occupied_[in.level] |= std::uint64_t{1} << in.slot;
 }
 
@@ -58,6 +76,7 @@ void timer_wheel::arm(timer& armed, std::int64_t deadline) noexcept {
         insert(armed);
         return;
     }
+    armed.later_ = nullptr;
     auto later = overdue_.end();
     while (later != overdue_.begin() && std::prev(later)->deadline_ > deadline) {
         --later;
@@ -67,11 +86,15 @@ void timer_wheel::arm(timer& armed, std::int64_t deadline) noexcept {
 
 void timer_wheel::remove(timer& gone) noexcept {
     const bool was_alone = gone.next() == gone.previous();
+    const bool was_marked = gone.later_ == &gone;
     gone.unlink();
     const std::uint64_t key = key_of(gone.deadline_);
-    if (was_alone && key >= position_) {
+    if ((was_alone || was_marked) && key >= position_) {
         const place was = place_of(key);
-        occupied_[was.level] &= ~(std::uint64_t{1} << was.slot);
+        list_at(was).drop_mark();
+        if (was_alone) {
+            occupied_[was.level] &= ~(std::uint64_t{1} << was.slot);
+        }
     }
 }
 
@@ -158,7 +181,7 @@ timer* timer_wheel::find_due(std::int64_t now, random_source* shuffle) noexcept 
         if (deadline_of(start) > now) {
             return nullptr;
         }
-        timer_list& list = list_at(first);
+        slot_list& list = list_at(first);
         if (first.level > 0 && shuffle == nullptr) {
             if (timer* const earliest = earliest_of_few(list)) {
                 return earliest->deadline_ <= now ? earliest : nullptr;
@@ -169,11 +192,10 @@ timer* timer_wheel::find_due(std::int64_t now, random_source* shuffle) noexcept 
             return shuffle != nullptr ? &pick(list, *shuffle) : &list.front();
         }
         occupied_[first.level] &= ~(std::uint64_t{1} << first.slot);
+        list.drop_mark();
         while (!list.empty()) {  // the whole list goes to lower levels
             timer& moved = list.pop_front();
-            if (!list.empty()) {
-                __builtin_prefetch(&list.front());
-            }
+            __builtin_prefetch(moved.later_);
             insert(moved);
         }
     }

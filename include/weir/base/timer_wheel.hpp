@@ -37,6 +37,9 @@ private:
     friend class intrusive_list<timer, timer_tag>;
 
     std::int64_t deadline_ = 0;
+    // Where it is in the list of a slot: a timer some places later, which is fetched into the cache
+    // while this one is moved. It may be gone by then. The timer itself: the list's mark.
+    const timer* later_ = nullptr;
 };
 
 // A hierarchy of 11 wheels of 64 slots, one for each 6 bits of a deadline. A timer hangs in the
@@ -66,6 +69,16 @@ private:
     static constexpr int slots = 64;
     using timer_list = intrusive_list<timer, timer_tag>;
 
+    // The timers of a slot. To find out what to fetch ahead without touching timers that are far
+    // away in memory, the list keeps a mark on one some places before its end.
+    struct slot_list : timer_list {
+        timer* mark = nullptr;
+        int behind_mark = 0;
+
+        void append(timer& last) noexcept;
+        void drop_mark() noexcept { mark = nullptr; }
+    };
+
     struct place {
         int level;
         unsigned slot;
@@ -77,7 +90,7 @@ private:
     void remove(timer& gone) noexcept;
     place place_of(std::uint64_t key) const noexcept;
     place first_occupied() const noexcept;
-    timer_list& list_at(place in) noexcept {
+    slot_list& list_at(place in) noexcept {
         return lists_[in.level * slots + static_cast<int>(in.slot)];
     }
 
@@ -87,7 +100,7 @@ private:
     std::int64_t earliest_ = never;  // cached; valid if earliest_known_
     bool earliest_known_ = true;
     timer_list overdue_;  // sorted
-    timer_list lists_[levels * slots];
+    slot_list lists_[levels * slots];
 };
 
 }  // namespace weir::detail

@@ -11,6 +11,9 @@ namespace weir::detail {
 // How many operations of a step may complete without waiting; then the fiber yields. Operations
 // that are system calls count for several: see charge().
 constexpr int operations_per_step = 256;
+// What a yield costs that finds no other fiber ready and goes on without a step of its own: so many
+// that a turn has no more of them than it has steps.
+constexpr int yield_cost = 16;
 
 // What a turn of the loop may still do.
 struct turn_share {
@@ -80,6 +83,11 @@ public:
         }
     }
 
+    bool has_ready() const noexcept { return !ready_.empty(); }
+    // Does a yield that finds nothing ready go on at once? Not while schedules are explored.
+    bool elides_yields() const noexcept { return elides_yields_; }
+    void set_elides_yields(bool elides) noexcept { elides_yields_ = elides; }
+
     // Slow: these look through the queue.
     bool is_queued(const ready_item& item) noexcept { return ready_.contains(item); }
     // False: it was not queued.
@@ -141,6 +149,7 @@ protected:
     const std::uint32_t id_;
     bool debug_ = false;
     bool eager_ = false;  // spawn runs the first step at once, by default
+    bool elides_yields_ = true;
     bool is_running_members_ = false;
     bool shields_broken_ = false;  // the deadline of the shutdown has passed
 };

@@ -61,6 +61,7 @@ bool stop_now(fiber& each) noexcept {
     const thread_state outer = thread;
     thread.loop = &home;
     thread.call_depth = 0;
+    ++thread.eager_depth;
     thread.error_is_injected = false;
     home.step(each);
     thread.loop = outer.loop;
@@ -68,6 +69,7 @@ bool stop_now(fiber& each) noexcept {
     thread.next = outer.next;
     thread.budget = outer.budget;
     thread.call_depth = outer.call_depth;
+    thread.eager_depth = outer.eager_depth;
     thread.error_is_injected = outer.error_is_injected;
     return true;
 }

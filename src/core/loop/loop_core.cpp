@@ -64,28 +64,51 @@ next_step unusual_entry(fiber& ready) noexcept {
     return ready.top->turn();
 }
 
-// Leaves this_thread.running as it is: the callers reset it when they are through.
-inline void step_on(fiber& ready, thread_state& thread, int budget) noexcept {
-    thread.running = &ready;
-    thread.budget = budget;
-    next_step next = next_step::suspended();
-    constexpr std::uint16_t unusual = stop_pending | restart_leaf | keeps_result;
-    if ((ready.flags & unusual) != 0) [[unlikely]] {
-        next = unusual_entry(ready);
-    } else {
-        next = ready.top->turn();
+// A fiber with one of these flags does not simply continue; a callback is no fiber.
+constexpr std::uint16_t unusual = stop_pending | restart_leaf | keeps_result;
+
+// this_thread.next is null while a coroutine runs, and so it need not be cleared before it is
+// resumed.
+next_step take_next(thread_state& thread) noexcept {
+    void* const word = thread.next;
+    if (word != nullptr) {
+        thread.next = nullptr;
     }
+    return next_step::from_word(word);
+}
+
+void carry_on(fiber& ready, thread_state& thread, next_step next) noexcept {
     while (!next.is_suspended()) {
         if (next.is_coroutine()) [[likely]] {
-            thread.next = nullptr;
             std::coroutine_handle<>::from_address(next.word()).resume();
-            next = next_step::from_word(thread.next);
+            next = take_next(thread);
         } else if (next.is_walk()) {
             next = run_walk(ready);
         } else {
             boundary& top = static_cast<boundary&>(*ready.top);
             next = top.table().advance(top, ready);
         }
+    }
+}
+
+// These leave this_thread.running as it is: the callers reset it when they are through.
+void step_on(fiber& ready, thread_state& thread, int budget) noexcept {
+    thread.running = &ready;
+    thread.budget = budget;
+    const bool is_usual = (ready.flags & unusual) == 0;
+    carry_on(ready, thread, is_usual ? ready.top->turn() : unusual_entry(ready));
+}
+// The same for a fiber that simply continues, with the budget that is there.
+inline void step_usual(fiber& ready, thread_state& thread) noexcept {
+    thread.running = &ready;
+    const frame& top = *ready.top;
+    if (top.is_boundary()) [[unlikely]] {
+        carry_on(ready, thread, top.turn());
+        return;
+    }
+    std::coroutine_handle<>::from_address(top.coroutine()).resume();
+    if (thread.next != nullptr) {
+        carry_on(ready, thread, take_next(thread));
     }
 }
 
@@ -109,12 +132,13 @@ void take_members(ready_queue& from, const group_state& of, ready_queue& into) n
     }
 }
 
-// Most steps do so few operations that the number of steps bounds them well enough: to count these
-// as well would cost each step of a loop that only switches between fibers a twentieth of its time.
-constexpr int uncounted_operations = 4;
+// Steps share a budget until they have used so much of it: most do so few operations that to count
+// them after each step would cost a loop that only switches between fibers a twentieth of its time.
+constexpr int uncounted_operations = 64;
 
 [[gnu::noinline, gnu::cold]] void count_operations(turn_share& share) noexcept {
     share.operations -= operations_per_step - this_thread.budget;
+    this_thread.budget = operations_per_step;
 }
 
 }  // namespace
@@ -127,8 +151,16 @@ void loop_core::step(fiber& ready, int budget) noexcept {
 void loop_core::run_fibers(turn_share& share) noexcept {
     thread_state& thread = this_thread;
     int left = share.resumptions;
-    while (!ready_.empty() && (ready_.front().flags & is_callback) == 0) {
-        step_on(static_cast<fiber&>(ready_.pop()), thread, operations_per_step);
+    thread.budget = operations_per_step;
+    while (!ready_.empty()) {
+        const std::uint16_t flags = ready_.front().flags;
+        if ((flags & (is_callback | unusual)) == 0) [[likely]] {
+            step_usual(static_cast<fiber&>(ready_.pop()), thread);
+        } else if ((flags & is_callback) != 0) {
+            break;
+        } else {
+            step_on(static_cast<fiber&>(ready_.pop()), thread, operations_per_step);
+        }
         // One branch for both: the loop that only switches between fibers pays for each.
         const bool has_done_much = thread.budget < operations_per_step - uncounted_operations;
         if (static_cast<int>(has_done_much) | static_cast<int>(--left == 0)) [[unlikely]] {

@@ -54,6 +54,7 @@ scheduler::scheduler(loop& home, ready_queue& ready, inbox& mail, signal_table& 
 
 explorer& scheduler::explore(std::uint64_t seed) {
     explorer_ = std::make_unique<explorer>(seed);
+    home_.set_elides_yields(false);
     return *explorer_;
 }
 

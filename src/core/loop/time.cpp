@@ -28,6 +28,17 @@ bool sleep_operation::cancel() noexcept {
     return true;
 }
 
+void sleep_operation::fire() noexcept {
+    // Timers that are due together lie anywhere in memory: what the fiber needs when its turn comes
+    // is fetched while the others fire.
+    constexpr std::size_t line = 64;
+    const char* const ready = reinterpret_cast<const char*>(&waiter());
+    __builtin_prefetch(ready, 1);
+    __builtin_prefetch(ready + line, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(this) - line, 1);
+    complete_on(*this_thread.loop);
+}
+
 void sleep_operation::disarm() noexcept {
     static_cast<loop&>(waiter().home()).disarm(*this);
 }
