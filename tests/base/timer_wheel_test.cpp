@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <climits>
 #include <list>
 #include <map>
@@ -114,6 +115,34 @@ TEST(TimerWheel, BehavesAsASortedList) {
                 tested.advance(now);
             } else if (round % 7 == 0) {
                 tested.check();
+            }
+            ASSERT_FALSE(::testing::Test::HasFailure()) << "seed " << seed << ", round " << round;
+        }
+        tested.advance(INT64_MAX);
+        ASSERT_TRUE(tested.wheel.empty());
+    }
+}
+
+// The list of a slot has a mark on one of them: sanitizers see it used when that timer is gone.
+TEST(TimerWheel, TimersOfAFullSlotMayBeDestroyed) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        std::mt19937_64 random(seed);
+        model tested;
+        std::list<probe> timers;
+        std::int64_t now = 0;
+        for (int round = 0; round < 2000; ++round) {
+            tested.arm(timers.emplace_back(), now + static_cast<std::int64_t>(random() % 500'000));
+            if (random() % 3 == 0) {
+                // Often one of the latest, where the marks are.
+                const auto back = static_cast<long>(random() % (random() % 2 == 0 ? 12 : 500));
+                const auto gone =
+                    std::prev(timers.end(), std::min(back + 1, static_cast<long>(timers.size())));
+                tested.disarm(*gone);
+                timers.erase(gone);
+            }
+            if (random() % 50 == 0) {
+                now += static_cast<std::int64_t>(random() % 20'000);
+                tested.advance(now);
             }
             ASSERT_FALSE(::testing::Test::HasFailure()) << "seed " << seed << ", round " << round;
         }

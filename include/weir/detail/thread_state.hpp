@@ -13,8 +13,8 @@ struct context_values;
 
 extern frame_magazines no_magazines;
 
-// Constant-initialised and trivially destructible, so that access needs neither a guard nor a wrapper
-// function, and initial-exec, since general-dynamic access would cost more than an await.
+// Constant-initialised and trivially destructible, so that access needs neither a guard nor a
+// wrapper function, and initial-exec, since general-dynamic access would cost more than an await.
 struct thread_state {
     loop_core* loop = nullptr;        // the loop that runs on this thread now
     loop_core* plain_loop = nullptr;  // the same, unless it is in debug mode
