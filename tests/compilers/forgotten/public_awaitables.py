@@ -18,9 +18,11 @@ import tempfile
 
 # Building blocks for other layers, what public headers need and users do not, and `main`.
 SKIPPED = {"base", "detail", "program", "testing"}
-# Functions with deduced results that nobody awaits, and what authors of awaitables and policies use.
+# Functions with deduced results that nobody awaits, and what authors of awaitables and policies
+# use.
 NOT_AWAITED = {
-    *("begin", "end", "get", "make_operation", "around", "run_on_threads", "on_threads", "loop::submit"),
+    *("begin", "end", "get", "make_operation", "around", "run_on_threads", "on_threads"),
+    "loop::submit",
     *("perform", "from", "map", "filter", "take", "enumerate", "chunk", "retrying", "weir::run"),
     *("task_scope::spawn", "worker_pool::try_submit", "thread_pool::try_run", "timeout_at"),
 }
@@ -106,7 +108,9 @@ def declarations(source):
             continue
         rest, parameters = template_parameters(words)
         match = SCOPE.fullmatch(rest)
-        if member := re.match(r"(?:enum )?(?:class|struct|using|enum) (?:\[\[.*?\]\] |WEIR_\w+ )?(\w+)", rest):
+        if member := re.match(
+            r"(?:enum )?(?:class|struct|using|enum) (?:\[\[.*?\]\] |WEIR_\w+ )?(\w+)", rest
+        ):
             scopes[-1].members.add(member[1])
         if letter == "{" and match and "(" not in re.sub(r"\[\[.*?\]\]", "", match[2]):
             name = re.sub(r"\[\[.*?\]\]|\bWEIR_\w+", "", match[2])
@@ -145,7 +149,8 @@ def probe(number, scopes, parameters, result):
         lines.append(f"using {name} = {STAND_INS.get(name, 'int')};")
     result = re.sub(r"<\w+>", lambda match: STAND_INS.get(match[0], match[0]), result)
     lines += [f"extern {result} returns_{number}();", f"returns_{number}();"]
-    lines.append(f"weir::detail::marker<weir::detail::is_awaited<decltype(returns_{number}())>>()();")
+    result = f"decltype(returns_{number}())"
+    lines.append(f"weir::detail::marker<weir::detail::is_awaited<{result}>>()();")
     return lines
 
 
@@ -158,7 +163,8 @@ def is_of_class(scopes, result):
 
 def is_plain(result):
     """A result that is no class of the library's, or wraps one that nobody awaits."""
-    plain = "std|clock|boost|double|int|unsigned|bool|void|auto|explicit|constexpr|operator|admission"
+    plain = "std|clock|boost|double|int|unsigned|bool|void|auto|explicit|constexpr|operator"
+    plain += "|admission"
     return re.match(rf"(typename )?({plain}|return|else)\b|[A-Z]", result) is not None
 
 
@@ -185,7 +191,8 @@ def check_calls(functions, calls):
     """Functions with a deduced result, or an operation of their class's own, that no call has."""
     silent = []
     for header, scopes, _, result, name in functions:
-        is_called = result == "auto" or result.endswith("_operation") and is_of_class(scopes, result)
+        is_operation = result.endswith("_operation") and is_of_class(scopes, result)
+        is_called = result == "auto" or is_operation
         if not is_called or re.search(rf"\b{name}\(", calls):
             continue
         if not {name, f"{re.sub('<.*', '', scopes[-1].name)}::{name}"} & NOT_AWAITED:
@@ -197,12 +204,16 @@ def main():
     folder, calls, command = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:]
     functions = list(public_functions(folder))
     failures = check_calls(functions, calls.read_text())
-    probed = [each for each in functions if not is_plain(each[3]) and not is_of_class(each[1], each[3])]
+    probed = [
+        each for each in functions if not is_plain(each[3]) and not is_of_class(each[1], each[3])
+    ]
     lines, names = write_program(probed)
     with tempfile.TemporaryDirectory() as name:
         source = pathlib.Path(name) / "forgotten.cpp"
         source.write_text("\n".join(lines) + "\n")
-        done = subprocess.run([*command, "-fsyntax-only", str(source)], capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, "-fsyntax-only", str(source)], capture_output=True, text=True
+        )
     warnings = {}
     for number, text in re.findall(r"forgotten.cpp:(\d+):\d+: warning: (.*)", done.stderr):
         warnings.setdefault(int(number), []).append(text)
@@ -210,7 +221,8 @@ def main():
     for number, name in names.items():
         is_awaited = any("is awaitable" in text for text in warnings.get(number + 1, []))
         awaited += is_awaited
-        said = [text for text in warnings.get(number, []) if "await" in text.partition("nodiscard")[2]]
+        texts = warnings.get(number, [])
+        said = [text for text in texts if "await" in text.partition("nodiscard")[2]]
         if is_awaited and not said:
             failures.append(f"{name}: {'; '.join(warnings.get(number, ['no warning']))}")
     print("\n".join(failures) or f"{awaited} awaitable types of {len(functions)} functions")
