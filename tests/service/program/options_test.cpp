@@ -272,9 +272,9 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
     EXPECT_TRUE(has(call({"ps", "me"}).err, "pid is 'me'; it must be a whole number"));
     EXPECT_TRUE(has(call({"submit", "echo", "[1,"}).err, "JSON"));
     EXPECT_EQ(call({"--version"}).code, 0);
-    for (const char* command :
-         {"serve", "crawl", "submit", "status", "watch", "list", "show", "cancel", "retry",
-          "delete", "queues", "pause", "resume", "redrive", "schedules", "backup", "migrate", "ps"}) {
+    for (const char* command : {"serve", "crawl", "submit", "status", "watch", "list", "show",
+                                "cancel", "retry", "delete", "queues", "pause", "resume", "redrive",
+                                "schedules", "backup", "migrate", "ps"}) {
         const program_output help = call({command, "--help"});
         EXPECT_EQ(help.code, 0);
         EXPECT_TRUE(has(help.out, "Exit codes")) << help.out;

@@ -4,8 +4,9 @@
 // groups that are joined, sealed and cancelled. After each operation every task and every group
 // must be as the model says; each group has one callback, when all its members have ended.
 
-#include "moving_store.hpp"
 #include "workflow_model.hpp"
+
+#include "moving_store.hpp"
 
 #include <cstdlib>
 #include <map>
