@@ -8,6 +8,7 @@
 #include <weir/db/sqlite/value.hpp>
 #include <weir/service/task.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,6 +19,31 @@
 namespace weir::service::detail {
 
 using sql_values = std::vector<sqlite::value>;
+
+// The rows of a query that was made for many sets of parameters.
+class sql_groups {
+public:
+    struct group {
+        std::size_t part = 0;
+        std::size_t first = 0;
+        std::size_t size = 0;
+    };
+    sql_groups(std::vector<sqlite::rows> parts, std::vector<group> groups) noexcept
+        : parts_(std::move(parts)), groups_(std::move(groups)) {}
+
+    // The number of sets.
+    std::size_t size() const noexcept { return groups_.size(); }
+    // The number of rows for one of them.
+    std::size_t count(std::size_t set) const noexcept { return groups_[set].size; }
+    sqlite::row row(std::size_t set, std::size_t index) const noexcept {
+        const group& in = groups_[set];
+        return parts_[in.part][in.first + index];
+    }
+
+private:
+    std::vector<sqlite::rows> parts_;
+    std::vector<group> groups_;
+};
 
 // The rows of a query that is under way.
 class sql_answer {
@@ -41,25 +67,58 @@ public:
     // query, so that it costs no round trip of its own; an error of it comes then.
     template <class... Parameters>
     void execute(std::string_view sql, Parameters&&... parameters) {
-        run(sql, to_values(std::forward<Parameters>(parameters)...));
+        run(sql, values_of(std::forward<Parameters>(parameters)...));
     }
     // The number of rows that it has changed.
     template <class... Parameters>
     std::int64_t count(std::string_view sql, Parameters&&... parameters) {
-        return change(sql, to_values(std::forward<Parameters>(parameters)...));
+        return change(sql, values_of(std::forward<Parameters>(parameters)...));
     }
     template <class... Parameters>
     sqlite::rows query(std::string_view sql, Parameters&&... parameters) {
-        return fetch(sql, to_values(std::forward<Parameters>(parameters)...));
+        return fetch(sql, values_of(std::forward<Parameters>(parameters)...));
+    }
+
+    // A statement for one of many rows: INSERT ... VALUES, or UPDATE ... WHERE. PostgreSQL performs
+    // those with the same SQL as one statement, before the next call of another method. Until then
+    // each row is changed by one of them only, and inserted rows are not changed. ON CONFLICT takes
+    // values from `excluded`.
+    template <class... Parameters>
+    void execute_row(std::string_view sql, Parameters&&... parameters) {
+        run_row(sql, values_of(std::forward<Parameters>(parameters)...));
+    }
+    virtual void perform_rows() {}  // those that wait
+    // The same query for many sets of parameters, of the same number.
+    virtual sql_groups query_each(std::string_view sql, std::vector<sql_values> sets) {
+        std::vector<sqlite::rows> parts;
+        std::vector<sql_groups::group> groups;
+        parts.reserve(sets.size());
+        groups.reserve(sets.size());
+        for (sql_values& each : sets) {
+            parts.push_back(fetch(sql, std::move(each)));
+            groups.push_back({parts.size() - 1, 0, parts.back().size()});
+        }
+        return {std::move(parts), std::move(groups)};
     }
 
     // A query whose rows are needed later: PostgreSQL gets many of them in one packet.
     template <class... Parameters>
     std::unique_ptr<sql_answer> ask(std::string_view sql, Parameters&&... parameters) {
-        return start(sql, to_values(std::forward<Parameters>(parameters)...));
+        return start(sql, values_of(std::forward<Parameters>(parameters)...));
+    }
+
+    template <class... Parameters>
+    static sql_values values_of(Parameters&&... parameters) {
+        sql_values all;
+        all.reserve(sizeof...(parameters));
+        (all.emplace_back(std::forward<Parameters>(parameters)), ...);
+        return all;
     }
 
     virtual void run(std::string_view sql, sql_values parameters) = 0;
+    virtual void run_row(std::string_view sql, sql_values parameters) {
+        run(sql, std::move(parameters));
+    }
     virtual std::int64_t change(std::string_view sql, sql_values parameters) = 0;
     virtual sqlite::rows fetch(std::string_view sql, sql_values parameters) = 0;
     virtual std::unique_ptr<sql_answer> start(std::string_view sql, sql_values parameters) {
@@ -78,14 +137,6 @@ private:
     private:
         sqlite::rows found_;
     };
-
-    template <class... Parameters>
-    static sql_values to_values(Parameters&&... parameters) {
-        sql_values all;
-        all.reserve(sizeof...(parameters));
-        (all.emplace_back(std::forward<Parameters>(parameters)), ...);
-        return all;
-    }
 };
 
 }  // namespace weir::service::detail

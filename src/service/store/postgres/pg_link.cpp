@@ -2,13 +2,16 @@
 // Statements whose result nobody needs are spawned as tasks of the loop, which runs when the next
 // result is needed: then all of them go out in one packet. One that fails makes the transaction
 // fail, so its error is reported with the next result, in place of the errors that follow from it.
+// Rows wait until another statement comes, and go out before it.
 
 #include "service/store/postgres/pg_link.hpp"
 
 #include <weir/error.hpp>
 #include <weir/spawn.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 namespace weir::service::detail {
@@ -48,29 +51,25 @@ sqlite::value to_value(const pg::value& from) {
     }
 }
 
-sqlite::rows to_rows(const pg::rows& from) {
-    sqlite::rows all(from.columns());
+// Without the first columns, if these are not wanted.
+sqlite::rows to_rows(const pg::rows& from, std::size_t first = 0) {
+    std::vector<std::string> columns = from.columns();
+    columns.erase(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(first));
+    const std::size_t end = columns.size() + first;
+    sqlite::rows all(std::move(columns));
     for (const pg::row each : from) {
-        for (std::size_t i = 0; i < each.size(); ++i) {
+        for (std::size_t i = first; i < end; ++i) {
             all.add(to_value(each[i]));
         }
     }
     return all;
 }
 
-std::vector<pg::parameter> to_parameters(sql_values values) {
+std::vector<pg::parameter> to_parameters(const sql_values& values) {
     std::vector<pg::parameter> all;
     all.reserve(values.size());
-    for (sqlite::value& each : values) {
-        if (const std::int64_t* const number = each.integer()) {
-            all.emplace_back(*number);
-        } else if (const double* const real = each.real()) {
-            all.emplace_back(*real);
-        } else if (const std::string* const text = each.text()) {
-            all.emplace_back(*text);
-        } else {
-            all.emplace_back();
-        }
+    for (const sqlite::value& each : values) {
+        all.push_back(to_parameter(each));
     }
     return all;
 }
@@ -135,6 +134,8 @@ void pg_link::close() noexcept {
     }
     sent_.clear();
     sent_error_ = nullptr;
+    waiting_.clear();
+    waiting_bytes_ = 0;
 }
 
 void pg_link::call::interrupt() {
@@ -268,26 +269,87 @@ private:
 };
 
 std::unique_ptr<sql_answer> pg_link::start(std::string_view sql, sql_values parameters) {
+    perform_rows();
     if (!is_open()) {
         throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
     }
     const auto to = std::make_shared<answer>();
-    handle<void> sent = loop_.spawn(
-        perform(*this, dialect_.statement(sql), to_parameters(std::move(parameters)), to));
+    handle<void> sent =
+        loop_.spawn(perform(*this, dialect_.statement(sql), to_parameters(parameters), to));
     return std::make_unique<sent_answer>(*this, to, std::move(sent));
 }
 
 void pg_link::run(std::string_view sql, sql_values parameters) {
-    send(dialect_.statement(sql), to_parameters(std::move(parameters)));
+    perform_rows();
+    send(dialect_.statement(sql), to_parameters(parameters));
 }
 
 std::int64_t pg_link::change(std::string_view sql, sql_values parameters) {
+    perform_rows();
     return static_cast<std::int64_t>(
-        await(dialect_.statement(sql), to_parameters(std::move(parameters))).affected());
+        await(dialect_.statement(sql), to_parameters(parameters)).affected());
 }
 
 sqlite::rows pg_link::fetch(std::string_view sql, sql_values parameters) {
-    return to_rows(await(dialect_.statement(sql), to_parameters(std::move(parameters))));
+    perform_rows();
+    return to_rows(await(dialect_.statement(sql), to_parameters(parameters)));
+}
+
+// ---- many rows
+
+pg_many_rows& pg_link::many_rows(std::string_view sql) {
+    const std::string& statement = dialect_.statement(sql);
+    return many_rows_.try_emplace(statement, statement).first->second;
+}
+
+void pg_link::run_row(std::string_view sql, sql_values parameters) {
+    constexpr std::size_t most_rows = 1000;
+    constexpr std::size_t most_bytes = std::size_t{4} << 20;
+    for (const sqlite::value& each : parameters) {
+        waiting_bytes_ += each.text() != nullptr ? each.text()->size() : 0;
+    }
+    auto batch = std::ranges::find(waiting_, sql, &row_batch::sql);
+    if (batch == waiting_.end()) {
+        waiting_.push_back({std::string(sql), {}});
+        batch = std::prev(waiting_.end());
+    }
+    batch->rows.push_back(std::move(parameters));
+    if (batch->rows.size() >= most_rows || waiting_bytes_ >= most_bytes) {
+        perform_rows();
+    }
+}
+
+void pg_link::perform_rows() {
+    if (waiting_.empty()) {
+        return;
+    }
+    waiting_bytes_ = 0;
+    for (const row_batch& each : std::exchange(waiting_, {})) {
+        if (each.rows.size() == 1) {
+            send(dialect_.statement(each.sql), to_parameters(each.rows.front()));
+        } else {
+            pg_many_rows::request made = many_rows(each.sql).make(each.rows);
+            send(std::move(made.sql), std::move(made.parameters));
+        }
+    }
+}
+
+sql_groups pg_link::query_each(std::string_view sql, std::vector<sql_values> sets) {
+    if (sets.size() < 2) {
+        return sql_session::query_each(sql, std::move(sets));
+    }
+    perform_rows();
+    pg_many_rows::request made = many_rows(sql).make(sets);
+    const pg::rows found = await(std::move(made.sql), std::move(made.parameters));
+    std::vector<sql_groups::group> groups(sets.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        sql_groups::group& in = groups.at(found[i].get<std::size_t>(0) - 1);
+        in.first = in.size == 0 ? i : in.first;
+        ++in.size;
+    }
+    std::vector<sqlite::rows> parts;
+    parts.push_back(to_rows(found, 1));
+    return {std::move(parts), std::move(groups)};
 }
 
 void pg_link::script(std::string sql) {
@@ -327,6 +389,7 @@ void pg_link::begin_reading() {
 }
 
 void pg_link::commit() {
+    perform_rows();
     try {
         await("COMMIT", {});
     } catch (const pg::connection_error& error) {
@@ -339,6 +402,8 @@ void pg_link::roll_back() noexcept {
         close();
         return;
     }
+    waiting_.clear();
+    waiting_bytes_ = 0;
     try {
         sent_error_ = nullptr;
         await("ROLLBACK", {});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "service/store/postgres/pg_dialect.hpp"
+#include "service/store/postgres/pg_many_rows.hpp"
 #include "service/store/sql_session.hpp"
 
 #include <weir/clock.hpp>
@@ -13,12 +14,14 @@
 #include <weir/loop.hpp>
 #include <weir/service/postgres_store.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace weir::service::detail {
@@ -71,6 +74,9 @@ public:
     void roll_back() noexcept;
 
     void run(std::string_view sql, sql_values parameters) override;
+    void run_row(std::string_view sql, sql_values parameters) override;
+    void perform_rows() override;
+    sql_groups query_each(std::string_view sql, std::vector<sql_values> sets) override;
     std::int64_t change(std::string_view sql, sql_values parameters) override;
     sqlite::rows fetch(std::string_view sql, sql_values parameters) override;
     std::unique_ptr<sql_answer> start(std::string_view sql, sql_values parameters) override;
@@ -87,9 +93,15 @@ private:
         std::exception_ptr error;
         pg::rows rows;
     };
+    // Rows that wait to be performed as one statement.
+    struct row_batch {
+        std::string sql;
+        std::vector<sql_values> rows;
+    };
     class sent_answer;
 
     void set_up();
+    pg_many_rows& many_rows(std::string_view sql);
     void send(std::string sql, std::vector<pg::parameter> parameters);
     pg::rows await(std::string sql, std::vector<pg::parameter> parameters);
     template <class Work>
@@ -107,6 +119,9 @@ private:
     std::optional<pg::connection> connection_;
     std::vector<any_handle> sent_;   // statements whose answers were not read
     std::exception_ptr sent_error_;  // the first of these that has failed
+    std::vector<row_batch> waiting_;
+    std::size_t waiting_bytes_ = 0;
+    std::unordered_map<std::string, pg_many_rows> many_rows_;
     std::uint64_t call_number_ = 0;
     bool is_pooled_ = false;  // another session may serve each transaction
 };

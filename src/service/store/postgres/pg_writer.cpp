@@ -92,6 +92,7 @@ void pg_writer::perform_once(const std::vector<pg_write*>& batch) {
                 joint.push_back(each->joint);
             } else {
                 (*each->work)(link_);
+                link_.perform_rows();
             }
         }
         if (!joint.empty()) {

@@ -17,22 +17,30 @@ namespace weir::service::detail {
 
 // ---- parking
 
-bool branch_parking::wake(std::size_t wanted, std::int64_t turn) {
+void branch_parking::look(std::size_t wanted) {
     static const std::string freed_sql =
         std::string(destination_query) + "place = 3 AND free_at <= ? ORDER BY free_at LIMIT ?";
     static const std::string ready_sql =
         std::string(destination_query) + "place = 1 ORDER BY turn, destinations.id LIMIT ?";
+    // More than could be used: turns of flows decide which flow is next, not those of destinations.
+    constexpr std::size_t min_woken = 32;
+    const std::size_t limit = std::clamp(wanted, min_woken, move_limit);
+    freed_ = session_.ask(freed_sql, number_of(now_), limit);
+    ready_ = session_.ask(ready_sql, limit);
+}
+
+bool branch_parking::wake(std::size_t wanted, std::int64_t turn) {
+    if (freed_ == nullptr) {
+        look(wanted);
+    }
     std::vector<destination_row*> ready;
     const auto add_all = [&](const sqlite::rows& found) {
         for (const sqlite::row each : found) {
             ready.push_back(&books_.add(read_destination(each)));
         }
     };
-    // More than could be used: turns of flows decide which flow is next, not those of destinations.
-    constexpr std::size_t min_woken = 32;
-    const std::size_t limit = std::clamp(wanted, min_woken, move_limit);
-    add_all(session_.query(freed_sql, number_of(now_), limit));
-    add_all(session_.query(ready_sql, limit));
+    add_all(std::exchange(freed_, nullptr)->take());
+    add_all(std::exchange(ready_, nullptr)->take());
     bool has_woken = false;
     for (destination_row* const each : ready) {
         const std::uint64_t room = each->gate().room(now_);

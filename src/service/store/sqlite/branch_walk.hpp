@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,8 @@ public:
     branch_parking(sql_session& session, ledger& books, timestamp now) noexcept
         : session_(session), books_(books), now_(now) {}
 
+    // Asks for what the next wake() looks at first; without it, wake() does.
+    void look(std::size_t wanted);
     // Wakes parked branches of destinations that have room, for each as many as its room, up to
     // `wanted` that can get a turn. Returns whether any branch was woken.
     bool wake(std::size_t wanted, std::int64_t turn);
@@ -41,6 +44,8 @@ private:
     sql_session& session_;
     ledger& books_;
     timestamp now_;
+    std::unique_ptr<sql_answer> freed_;
+    std::unique_ptr<sql_answer> ready_;
     std::size_t moved_ = 0;
     bool has_passed_over_ = false;
 };

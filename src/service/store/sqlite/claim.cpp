@@ -28,15 +28,28 @@ std::uint64_t unused(std::uint32_t limit, std::uint64_t running) noexcept {
 
 }  // namespace
 
-claimed claim_operation::run() {
+void claim_operation::look() {
+    static const std::string sql =
+        "SELECT " + std::string(queue_columns) + " FROM queues WHERE pending > 0 ORDER BY turn, id";
     session_.execute(
         "UPDATE flows SET place = 1 WHERE id IN (SELECT id FROM flows WHERE place = 0 AND "
         "ready_branches > 0 LIMIT ?)",
         move_limit);
+    queues_asked_ = session_.ask(sql);
+    turn_asked_ = session_.ask("SELECT max(turn) FROM queues");
+    parking_.look(request_.limit);
+}
+
+claimed claim_operation::run(std::int64_t node) {
+    node_ = node;
+    if (queues_asked_ == nullptr) {
+        look();
+    }
     read_queues();
     for (queue_row* const each : queues_) {
         if (starter_.move_due(*each)) {
             books_.close();  // find_flows() searches the tables
+            parking_.look(request_.limit);
         }
     }
     bool has_progress = true;
@@ -45,11 +58,7 @@ claimed claim_operation::run() {
         find_candidates();
         give_turns();
         result_.tasks.resize(given_);
-        for (queue_turns& queue : candidates_) {
-            for (flow_turns& flow : queue.flows) {
-                fetch(queue, flow);
-            }
-        }
+        fetch();
         books_.close();
         has_progress = parking_.has_passed_over() || has_progress;
     }
@@ -63,15 +72,11 @@ claimed claim_operation::run() {
 }
 
 void claim_operation::read_queues() {
-    static const std::string sql =
-        "SELECT " + std::string(queue_columns) + " FROM queues WHERE pending > 0 ORDER BY turn, id";
-    const sqlite::rows found = session_.query(sql);
+    const sqlite::rows found = queues_asked_->take();
     for (const sqlite::row each : found) {
         queues_.push_back(&books_.add(read_queue(each)));
     }
-    last_turn_ = session_.query("SELECT max(turn) FROM queues")
-                     .one<std::optional<std::int64_t>>()
-                     .value_or(0);
+    last_turn_ = turn_asked_->take().one<std::optional<std::int64_t>>().value_or(0);
 }
 
 void claim_operation::find_candidates() {
@@ -221,15 +226,34 @@ bool claim_operation::give_turn(queue_turns& queue, flow_turns& flow) {
     return true;
 }
 
-void claim_operation::fetch(queue_turns& queue, flow_turns& flow) {
+void claim_operation::fetch() {
     static const std::string sql = "SELECT " + std::string(task_columns) +
                                    " FROM tasks WHERE line = ? ORDER BY rank, id LIMIT ?";
-    if (!flow.turns.empty()) {
-        const sqlite::rows found = session_.query(sql, due_line(flow.row->id), flow.turns.size());
-        for (const sqlite::row each : found) {
-            start(each, flow.turns[flow.taken++], {*queue.row, *flow.row, nullptr});
+    std::vector<std::pair<queue_turns*, flow_turns*>> with_turns;
+    std::vector<sql_values> lines;
+    for (queue_turns& queue : candidates_) {
+        for (flow_turns& flow : queue.flows) {
+            if (!flow.turns.empty()) {
+                with_turns.emplace_back(&queue, &flow);
+                lines.push_back(sql_session::values_of(due_line(flow.row->id), flow.turns.size()));
+            }
         }
     }
+    const sql_groups found = session_.query_each(sql, std::move(lines));
+    for (std::size_t i = 0; i < with_turns.size(); ++i) {
+        const auto& [queue, flow] = with_turns[i];
+        for (std::size_t k = 0; k < found.count(i); ++k) {
+            start(found.row(i, k), flow->turns[flow->taken++], {*queue->row, *flow->row, nullptr});
+        }
+    }
+    for (queue_turns& queue : candidates_) {
+        for (flow_turns& flow : queue.flows) {
+            take_rates(queue, flow);
+        }
+    }
+}
+
+void claim_operation::take_rates(queue_turns& queue, flow_turns& flow) {
     if (flow.taken > 0) {
         rate_bucket queue_bucket = queue.row->bucket();
         queue_bucket.take(request_.now.steady, flow.taken);

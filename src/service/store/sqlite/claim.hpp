@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,17 +20,18 @@ namespace weir::service::detail {
 
 class claim_operation {
 public:
-    // The request is referred to; node is the number of its node.
-    claim_operation(sql_session& session, const claim_request& request, std::int64_t node,
-                    event_list& events)
+    // The request is referred to.
+    claim_operation(sql_session& session, const claim_request& request, event_list& events)
         : session_(session),
           request_(request),
-          node_(node),
           events_(events),
           books_(session, request.now),
           starter_(session, books_, request.now),
           parking_(session, books_, request.now.steady) {}
-    claimed run();
+    // Asks for what run() looks at first, if the caller can do so earlier. Nothing may change queues
+    // in between.
+    void look();
+    claimed run(std::int64_t node);  // the number of its node
 
 private:
     struct flow_turns {
@@ -54,7 +56,8 @@ private:
     void give_turns();
     bool give_turn(queue_turns& queue);
     bool give_turn(queue_turns& queue, flow_turns& flow);
-    void fetch(queue_turns& queue, flow_turns& flow);
+    void fetch();
+    void take_rates(queue_turns& queue, flow_turns& flow);
     // False: it must not run.
     bool start(const sqlite::row& row, std::size_t turn, const task_place& place);
     std::optional<timestamp> next_at();
@@ -62,11 +65,13 @@ private:
 
     sql_session& session_;
     const claim_request& request_;
-    std::int64_t node_;
+    std::int64_t node_ = 0;
     event_list& events_;
     ledger books_;
     task_starter starter_;
     branch_parking parking_;
+    std::unique_ptr<sql_answer> queues_asked_;
+    std::unique_ptr<sql_answer> turn_asked_;
     std::vector<queue_row*> queues_;
     std::vector<queue_turns> candidates_;
     std::int64_t last_turn_ = 0;

@@ -15,8 +15,15 @@ namespace weir::service::detail {
 
 std::optional<std::int64_t> node_number(sql_session& session, std::string_view node,
                                         std::optional<timestamp> alive_at) {
-    const sqlite::rows found =
-        session.query("SELECT number, expires_at, is_gone FROM nodes WHERE id = ?", node);
+    return node_number(ask_node(session, node)->take(), alive_at);
+}
+
+std::unique_ptr<sql_answer> ask_node(sql_session& session, std::string_view node) {
+    return session.ask("SELECT number, expires_at, is_gone FROM nodes WHERE id = ?", node);
+}
+
+std::optional<std::int64_t> node_number(const sqlite::rows& found,
+                                        std::optional<timestamp> alive_at) {
     if (found.empty()) {
         return std::nullopt;
     }
@@ -176,7 +183,7 @@ rescue_batch rescue_tasks(sql_session& session, moment now, std::uint32_t max_cr
         const line_position position =
             is_due ? line_position{due_line(place), -each.get<std::int64_t>(7)}
                    : line_position{ended_line(state), number_of(now.at)};
-        session.execute(
+        session.execute_row(
             "UPDATE tasks SET state = ?1, line = ?2, rank = ?3, is_cancelling = 0, crashes = ?4, "
             "due_at = iif(?1 = 0, ?5, due_at), finished_at = iif(?1 = 0, NULL, ?5), error = ?6 "
             "WHERE id = ?7",

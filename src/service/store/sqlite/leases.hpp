@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,11 @@ namespace weir::service::detail {
 
 // The node's number. With `alive_at`, on the steady clock: only if its lease is valid then.
 std::optional<std::int64_t> node_number(sql_session& session, std::string_view node,
+                                        std::optional<timestamp> alive_at = {});
+
+// The same in two steps, for callers that ask for more meanwhile.
+std::unique_ptr<sql_answer> ask_node(sql_session& session, std::string_view node);
+std::optional<std::int64_t> node_number(const sqlite::rows& found,
                                         std::optional<timestamp> alive_at = {});
 
 // The runs of a node.

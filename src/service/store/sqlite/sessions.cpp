@@ -163,9 +163,9 @@ std::vector<settle_answer> session_writer::settle(const std::string& worker,
         return answers;
     }
     settlement_writer writer(session_, worker, *number, now_, events_, ids_, max_queues_);
+    const std::vector<bool> written = writer.write_all(ended);
     for (std::size_t i = 0; i < ended.size(); ++i) {
-        answers[i] =
-            writer.write(ended[i]) ? settle_answer::written : find_earlier_end(*number, ended[i]);
+        answers[i] = written[i] ? settle_answer::written : find_earlier_end(*number, ended[i]);
     }
     writer.close();
     return answers;

@@ -9,41 +9,62 @@
 
 namespace weir::service::detail {
 
-std::unique_ptr<sql_answer> settlement_writer::ask_for(const settlement& ended) {
-    static const std::string sql =
-        "SELECT queue, flow, branch, is_cancelling, started_at, priority, kind, " +
-        std::string(end_columns) +
-        " FROM tasks WHERE id = ? AND state = 1 AND run = ? AND node = ?";
-    return session_.ask(sql, ended.key.id.number(), ended.key.run, node_number_);
+namespace {
+
+std::string running_task_query() {
+    return "SELECT queue, flow, branch, is_cancelling, started_at, priority, kind, " +
+           std::string(end_columns) +
+           " FROM tasks WHERE id = ? AND state = 1 AND run = ? AND node = ?";
 }
 
+}  // namespace
+
 bool settlement_writer::write(const settlement& ended) {
-    return write(ended, ask_for(ended)->take());
+    return write_all({&ended, 1}).front();
 }
 
 std::vector<bool> settlement_writer::write_all(std::span<const settlement> all) {
-    std::vector<std::unique_ptr<sql_answer>> answers;
-    answers.reserve(all.size());
+    static const std::string sql = running_task_query();
+    std::vector<sql_values> keys;
+    keys.reserve(all.size());
     for (const settlement& each : all) {
-        answers.push_back(ask_for(each));
+        keys.push_back(sql_values{each.key.id.number(), each.key.run, node_number_});
     }
+    const sql_groups found = session_.query_each(sql, std::move(keys));
+    read_places(found);
     std::vector<bool> written(all.size(), false);
     std::set<task_id> seen;
     for (std::size_t i = 0; i < all.size(); ++i) {
         // A task that is in the list twice was read before the first one was written.
-        const bool is_new = seen.insert(all[i].key.id).second;
-        const sqlite::rows found = answers[i]->take();
-        written[i] = is_new ? write(all[i], found) : write(all[i]);
+        if (!seen.insert(all[i].key.id).second) {
+            written[i] = write(all[i]);
+        } else if (found.count(i) > 0) {
+            write(all[i], found.row(i, 0));
+            written[i] = true;
+        }
     }
     return written;
 }
 
-bool settlement_writer::write(const settlement& ended, const sqlite::rows& found) {
-    const std::int64_t id = ended.key.id.number();
-    if (found.empty()) {
-        return false;
+void settlement_writer::read_places(const sql_groups& tasks) {
+    std::set<std::int64_t> queues;
+    std::set<std::int64_t> flows;
+    std::set<std::int64_t> branches;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        if (tasks.count(i) > 0) {
+            const sqlite::row row = tasks.row(i, 0);
+            queues.insert(row.get<std::int64_t>(0));
+            flows.insert(row.get<std::int64_t>(1));
+            if (const auto branch = row.get<std::optional<std::int64_t>>(2)) {
+                branches.insert(*branch);
+            }
+        }
     }
-    const sqlite::row row = found[0];
+    books_.read_ahead(queues, flows, branches);
+}
+
+void settlement_writer::write(const settlement& ended, const sqlite::row& row) {
+    const std::int64_t id = ended.key.id.number();
     task_state state = ended.state;
     if (state == task_state::pending && row.get<bool>(3)) {
         state = task_state::cancelled;
@@ -86,7 +107,6 @@ bool settlement_writer::write(const settlement& ended, const sqlite::rows& found
     if (is_final(state)) {
         ends_.add(id, state, read_end_facts(row, 7));
     }
-    return true;
 }
 
 task_place settlement_writer::assign_branch(const settlement& ended, const task_place& place,
@@ -99,13 +119,13 @@ task_place settlement_writer::assign_branch(const settlement& ended, const task_
 void settlement_writer::write_final(const settlement& ended, task_state state) {
     const std::int64_t id = ended.key.id.number();
     if (state == task_state::completed) {
-        session_.execute(
+        session_.execute_row(
             "UPDATE tasks SET state = 2, line = ?1, rank = ?2, is_cancelling = 0, finished_at = "
             "?2, failures = ?3, result = ?4, error = NULL, held_by = NULL WHERE id = ?5",
             ended_line(state), number_of(now_.at), ended.failures, null_if_empty(ended.result), id);
         return;
     }
-    session_.execute(
+    session_.execute_row(
         "UPDATE tasks SET state = ?1, line = ?2, rank = ?3, is_cancelling = 0, finished_at = ?3, "
         "failures = ?4, error = ?5, held_by = NULL WHERE id = ?6",
         static_cast<int>(state), ended_line(state), number_of(now_.at), ended.failures,
@@ -113,7 +133,7 @@ void settlement_writer::write_final(const settlement& ended, task_state state) {
 }
 
 void settlement_writer::write_pending(const settlement& ended, line_position position) {
-    session_.execute(
+    session_.execute_row(
         "UPDATE tasks SET state = 0, line = ?, rank = ?, is_cancelling = 0, due_at = ?, failures = "
         "?, "
         "error = coalesce(?, error), held_by = ? WHERE id = ?",

@@ -11,7 +11,6 @@
 #include <weir/service/store.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -40,8 +39,8 @@ public:
     }
 
 private:
-    std::unique_ptr<sql_answer> ask_for(const settlement& ended);
-    bool write(const settlement& ended, const sqlite::rows& found);
+    void write(const settlement& ended, const sqlite::row& row);
+    void read_places(const sql_groups& tasks);
     task_place assign_branch(const settlement& ended, const task_place& place,
                              std::string_view kind);
     void write_final(const settlement& ended, task_state state);

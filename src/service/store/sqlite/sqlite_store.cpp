@@ -60,12 +60,24 @@ public:
                                                 sql_session& session, event_list& events) {
             claim_request own = request;
             own.node = node;
-            const std::optional<std::int64_t> number = node_number(session, node, own.now.steady);
-            if (!number.has_value() || own.limit == 0) {
+            if (own.limit == 0) {
                 return claimed();
             }
-            const bool has_more = continue_ripples(session, own.now, events, ids_, max_queues_);
-            claimed result = claim_operation(session, own, *number, events).run();
+            const std::unique_ptr<sql_answer> node_asked = ask_node(session, node);
+            const std::unique_ptr<sql_answer> ripples_asked = ask_ripples(session);
+            claim_operation claim(session, own, events);
+            claim.look();
+            const auto number = node_number(node_asked->take(), own.now.steady);
+            if (!number.has_value()) {
+                return claimed();
+            }
+            const sqlite::rows ripples = ripples_asked->take();
+            bool has_more = false;
+            if (!ripples.empty()) {
+                has_more = continue_ripples(session, ripples, own.now, events, ids_, max_queues_);
+                claim.look();
+            }
+            claimed result = claim.run(*number);
             result.next_at = has_more ? own.now.steady : result.next_at;
             return result;
         });
@@ -443,7 +455,7 @@ private:
             request.now = now;
             event_list unused(false, now.at);
             constexpr std::int64_t no_node = 0;
-            static_cast<void>(claim_operation(session, request, no_node, unused).run());
+            static_cast<void>(claim_operation(session, request, unused).run(no_node));
             throw taken_back();
         };
         try {

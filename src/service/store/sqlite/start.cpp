@@ -27,8 +27,8 @@ bool task_starter::move_due(queue_row& queue, std::int64_t line, timestamp now) 
     for (const sqlite::row each : due) {
         const task_place place = books_.place(queue.id, each.get<std::int64_t>(1),
                                               each.get<std::optional<std::int64_t>>(3));
-        session_.execute("UPDATE tasks SET line = ?, rank = ? WHERE id = ?", due_line(place),
-                         -each.get<std::int64_t>(2), each.get<std::int64_t>(0));
+        session_.execute_row("UPDATE tasks SET line = ?, rank = ? WHERE id = ?", due_line(place),
+                             -each.get<std::int64_t>(2), each.get<std::int64_t>(0));
         books_.moves(place, {task_state::pending, false}, {task_state::pending, true});
     }
     has_more_ = has_more_ || due.size() == move_limit;
@@ -71,11 +71,10 @@ task_record task_starter::start(const sqlite::row& row, const task_place& place,
     task.progress = 0;
     task.message.clear();
     task.held_by.clear();
-    session_.execute(
-        "UPDATE tasks SET state = 1, line = ?, rank = ?, run = ?, node = ?, started_at = ?, "
+    session_.execute_row(
+        "UPDATE tasks SET state = 1, line = ?, rank = ?, run = run + 1, node = ?, started_at = ?, "
         "progress = NULL, message = NULL, held_by = NULL WHERE id = ?",
-        running_line(by.number), by.poll, task.run, by.number, number_of(now_.at),
-        task.id.number());
+        running_line(by.number), by.poll, by.number, number_of(now_.at), task.id.number());
     books_.moves(place, {task_state::pending, true}, {task_state::running, false});
     return task;
 }

@@ -5,13 +5,16 @@
 #include "service/store/sqlite/submit.hpp"
 
 #include "base/raw_json.hpp"
+#include "service/store/follow_ups.hpp"
 #include "service/store/sqlite/rows/callback_rows.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 
 namespace weir::service::detail {
 
@@ -20,6 +23,32 @@ namespace {
 template <class T>
 std::optional<T> null_if(const T& value, const T& default_value) {
     return value == default_value ? std::optional<T>() : std::optional<T>(value);
+}
+
+// Few tasks have these columns.
+bool has_extras(const new_task& task) {
+    return !task.unique_key.empty() || !task.traceparent.empty() || !task.tracestate.empty() ||
+           !task.secret.empty() || has_follow_ups(task);
+}
+
+const std::string& insert_sql(bool is_full) {
+    static const auto make = [](std::string_view more_columns, std::string_view more_values) {
+        return std::string(
+                   "INSERT INTO tasks(id, queue, flow, state, line, rank, priority, created_at, "
+                   "due_at, kind, run_at, timeout_ms, max_attempts, backoff_ms, factor, "
+                   "max_backoff_ms, jitter, idempotency_key, tags, branch, waits, payload_from, "
+                   "in_group, payload")
+            .append(more_columns)
+            .append(
+                ") VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?")
+            .append(more_values)
+            .append(")");
+    };
+    static const std::string usual = make("", "");
+    static const std::string full =
+        make(", unique_key, callbacks, traceparent, tracestate, secret, unique_for",
+             ", ?, ?, ?, ?, ?, ?");
+    return is_full ? full : usual;
 }
 
 }  // namespace
@@ -46,22 +75,60 @@ task_id id_source::next(sql_session& session, timestamp now, task_id previous) {
     return made;
 }
 
-std::optional<submit_result> submitter::find_duplicate(const new_task& task) {
-    const sqlite::rows found = session_.query(
+// ---- idempotency keys
+
+void keyed_tasks::read_ahead(std::span<const std::string_view> keys) {
+    constexpr const char* sql =
         "SELECT id, kind, (SELECT name FROM queues WHERE queues.id = queue), coalesce(payload, "
         "(SELECT payload FROM payloads WHERE task = tasks.id)) FROM tasks WHERE idempotency_key = "
-        "?",
-        task.idempotency_key);
-    if (found.empty()) {
+        "?";
+    std::vector<sql_values> sets;
+    std::vector<std::optional<task>*> unread;
+    for (const std::string_view each : keys) {
+        const auto [known, is_new] = known_.try_emplace(std::string(each));
+        if (is_new) {
+            unread.push_back(&known->second);
+            sets.push_back(sql_values{each});
+        }
+    }
+    const sql_groups found = session_.query_each(sql, std::move(sets));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found.count(i) > 0) {
+            const sqlite::row row = found.row(i, 0);
+            unread[i]->emplace(task{row.get<std::int64_t>(0), row.get<std::string>(1),
+                                    row.get<std::string>(2), row.get<std::string>(3)});
+        }
+    }
+}
+
+const keyed_tasks::task* keyed_tasks::find(const std::string& key) {
+    auto known = known_.find(key);
+    if (known == known_.end()) {
+        const std::string_view one[] = {key};
+        read_ahead(one);
+        known = known_.find(key);
+    }
+    return known->second.has_value() ? &*known->second : nullptr;
+}
+
+void keyed_tasks::add(const new_task& made, std::int64_t id) {
+    known_[made.idempotency_key].emplace(task{id, made.kind, made.queue, made.payload});
+}
+
+// ---- tasks
+
+std::optional<submit_result> submitter::find_duplicate(const new_task& task) {
+    keyed_tasks fresh(session_);
+    const keyed_tasks::task* const found =
+        (keyed_ != nullptr ? *keyed_ : fresh).find(task.idempotency_key);
+    if (found == nullptr) {
         return std::nullopt;
     }
-    const sqlite::row first = found[0];
-    const bool is_same = first.get<std::string_view>(1) == task.kind &&
-                         first.get<std::string_view>(2) == task.queue &&
-                         base::same_json(first.get<std::string_view>(3), task.payload);
+    const bool is_same = found->kind == task.kind && found->queue == task.queue &&
+                         base::same_json(found->payload, task.payload);
     submit_result answer;
     answer.what = is_same ? submit_result::verdict::duplicate : submit_result::verdict::conflict;
-    answer.id = task_id(first.get<std::int64_t>(0));
+    answer.id = task_id(found->id);
     return answer;
 }
 
@@ -119,12 +186,7 @@ task_id submitter::insert(const new_task& task, queue_row& queue, const placemen
     if (task.run_at.has_value()) {
         run_at = number_of(*task.run_at);
     }
-    session_.execute(
-        "INSERT INTO tasks(id, queue, flow, state, line, rank, priority, created_at, due_at, kind, "
-        "run_at, timeout_ms, max_attempts, backoff_ms, factor, max_backoff_ms, jitter, "
-        "idempotency_key, tags, branch, waits, payload_from, in_group, payload) VALUES (?, ?, ?, "
-        "0, "
-        "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    sql_values values = sql_session::values_of(
         id, queue.id, flow.id, position.line, position.rank, task.priority, number_of(now_.at),
         number_of(due_at), task.kind, run_at,
         null_if(task.timeout.count(), std::chrono::milliseconds::rep{0}),
@@ -136,27 +198,30 @@ task_id submitter::insert(const new_task& task, queue_row& queue, const placemen
         null_if_empty(tags), branch != nullptr ? std::optional(branch->id) : std::nullopt, in.waits,
         in.payload_from, in.group,
         is_inline ? std::optional<std::string_view>(task.payload) : std::nullopt);
+    if (has_extras(task)) {
+        const std::string callbacks = write_callbacks(task);
+        const std::string secret = write_tags(task.secret);
+        for (const std::string* const each :
+             {&task.unique_key, &callbacks, &task.traceparent, &task.tracestate, &secret}) {
+            values.emplace_back(null_if_empty(*each));
+        }
+        values.emplace_back(null_if(static_cast<int>(task.unique_for), 0));
+        session_.run_row(insert_sql(true), std::move(values));
+    } else {
+        session_.run_row(insert_sql(false), std::move(values));
+    }
     if (!is_inline) {
-        session_.execute("INSERT INTO payloads(task, payload) VALUES (?, ?)", id, task.payload);
+        session_.execute_row("INSERT INTO payloads(task, payload) VALUES (?, ?)", id, task.payload);
     }
     if (!task.unique_key.empty()) {
-        session_.execute("UPDATE tasks SET unique_key = ?, unique_for = ? WHERE id = ?",
-                         task.unique_key, null_if(static_cast<int>(task.unique_for), 0), id);
         hold_key(session_, task.unique_key, id);
     }
-    if (const std::string callbacks = write_callbacks(task); !callbacks.empty()) {
-        session_.execute("UPDATE tasks SET callbacks = ? WHERE id = ?", callbacks, id);
-    }
-    if (!task.traceparent.empty()) {
-        session_.execute("UPDATE tasks SET traceparent = ?, tracestate = ? WHERE id = ?",
-                         task.traceparent, null_if_empty(task.tracestate), id);
-    }
-    if (!task.secret.empty()) {
-        session_.execute("UPDATE tasks SET secret = ? WHERE id = ?", write_tags(task.secret), id);
-    }
     for (const std::string& each : task.tags) {
-        session_.execute("INSERT INTO tags(tag, task) VALUES (?, ?) ON CONFLICT DO NOTHING", each,
-                         id);
+        session_.execute_row("INSERT INTO tags(tag, task) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                             each, id);
+    }
+    if (keyed_ != nullptr && !task.idempotency_key.empty()) {
+        keyed_->add(task, id);
     }
     books_.enters(place, {task_state::pending, is_due});
     if (events_.is_observed()) {
@@ -173,10 +238,23 @@ task_id submitter::insert(const new_task& task, queue_row& queue, const placemen
 
 void submit_call::run(sql_session& session, std::span<sql_joint_work* const> all) {
     ledger books(session, now_);
+    std::set<std::pair<std::string_view, std::string_view>> flows;
+    std::vector<std::string_view> keys;
+    for (sql_joint_work* const work : all) {
+        for (const new_task& each : static_cast<submit_call&>(*work).batch_) {
+            flows.emplace(each.queue, each.flow_key);
+            if (!each.idempotency_key.empty()) {
+                keys.push_back(each.idempotency_key);
+            }
+        }
+    }
+    books.read_ahead(flows);
+    keyed_tasks keyed(session);
+    keyed.read_ahead(keys);
     for (sql_joint_work* const work : all) {
         auto& call = static_cast<submit_call&>(*work);
         event_list events(call.is_observed_, call.now_.at);
-        submitter tasks(session, books, ids_, events, call.now_, max_queues_);
+        submitter tasks(session, books, ids_, events, call.now_, max_queues_, &keyed);
         call.results_.clear();
         for (const new_task& each : call.batch_) {
             call.results_.push_back(tasks.add(each));

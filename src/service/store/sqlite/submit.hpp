@@ -13,6 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 namespace weir::service::detail {
 
@@ -35,16 +40,37 @@ private:
     bool has_read_ = false;  // the largest id
 };
 
+// The tasks that have idempotency keys, as far as one transaction asks for them.
+class keyed_tasks {
+public:
+    struct task {
+        std::int64_t id = 0;
+        std::string kind;
+        std::string queue;
+        std::string payload;
+    };
+    explicit keyed_tasks(sql_session& session) noexcept : session_(session) {}
+    void read_ahead(std::span<const std::string_view> keys);
+    const task* find(const std::string& key);
+    void add(const new_task& made, std::int64_t id);
+
+private:
+    sql_session& session_;
+    std::unordered_map<std::string, std::optional<task>> known_;  // empty: no task has the key
+};
+
 class submitter {
 public:
+    // keyed: may be null.
     submitter(sql_session& session, ledger& books, id_source& ids, event_list& events, moment now,
-              std::size_t max_queues)
+              std::size_t max_queues, keyed_tasks* keyed = nullptr)
         : session_(session),
           books_(books),
           ids_(ids),
           events_(events),
           now_(now),
-          max_queues_(max_queues) {}
+          max_queues_(max_queues),
+          keyed_(keyed) {}
     // With its dependencies and group, which have been looked up.
     struct placement {
         std::optional<std::uint32_t> waits;  // empty: it has no dependencies
@@ -67,6 +93,7 @@ private:
     event_list& events_;
     moment now_;
     std::size_t max_queues_;
+    keyed_tasks* keyed_;
     task_id last_{};
 };
 

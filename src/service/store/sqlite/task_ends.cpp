@@ -395,12 +395,20 @@ void task_ends::create_callback(const group_row& ended) {
     }
 }
 
+std::unique_ptr<sql_answer> ask_ripples(sql_session& session) {
+    constexpr std::size_t read_at_once = 100;
+    return session.ask(
+        "SELECT kind, id, outcome, after FROM ripples ORDER BY kind DESC, id LIMIT ?",
+        read_at_once);
+}
+
 bool continue_ripples(sql_session& session, moment now, event_list& events, id_source& ids,
                       std::size_t max_queues) {
-    constexpr std::size_t read_at_once = 100;
-    const sqlite::rows left =
-        session.query("SELECT kind, id, outcome, after FROM ripples ORDER BY kind DESC, id LIMIT ?",
-                      read_at_once);
+    return continue_ripples(session, ask_ripples(session)->take(), now, events, ids, max_queues);
+}
+
+bool continue_ripples(sql_session& session, const sqlite::rows& left, moment now,
+                      event_list& events, id_source& ids, std::size_t max_queues) {
     if (left.empty()) {
         return false;
     }

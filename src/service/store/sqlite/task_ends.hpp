@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -118,6 +119,9 @@ private:
 };
 
 // Continues what former transactions have left. True: there is more.
+std::unique_ptr<sql_answer> ask_ripples(sql_session& session);
+bool continue_ripples(sql_session& session, const sqlite::rows& left, moment now,
+                      event_list& events, id_source& ids, std::size_t max_queues);
 bool continue_ripples(sql_session& session, moment now, event_list& events, id_source& ids,
                       std::size_t max_queues);
 bool has_ripples(sql_session& session);

@@ -39,16 +39,9 @@ void event_list::add(sql_session& session, std::int64_t task) {
     if (!is_observed_) {
         return;
     }
-    // Not all columns: payloads and results may be long.
-    unread next;
-    next.event = events_.size();
-    next.answer = session.ask(
-        "SELECT state, is_cancelling, run, failures, due_at, started_at, kind, progress, message, "
-        "error, (SELECT name FROM queues WHERE queues.id = queue), coalesce(waits, 0) FROM tasks "
-        "WHERE id = ?",
-        task);
+    session_ = &session;
+    unread_.push_back(events_.size());
     events_.emplace_back().id = task_id(task);
-    unread_.push_back(std::move(next));
 }
 
 namespace {
@@ -75,13 +68,30 @@ task_record read_changed(task_id id, const sqlite::row& row) {
 
 }  // namespace
 
-std::vector<task_event> event_list::take() {
-    for (const unread& each : unread_) {
-        const sqlite::rows found = each.answer->take();
-        task_event& event = events_[each.event];
-        event = found.empty() ? task_event() : to_event(read_changed(event.id, found[0]));
+// Not all columns: payloads and results may be long.
+void event_list::read_tasks() {
+    std::vector<sql_values> ids;
+    ids.reserve(unread_.size());
+    for (const std::size_t each : unread_) {
+        ids.push_back(sql_values{events_[each].id.number()});
+    }
+    const sql_groups found = session_->query_each(
+        "SELECT state, is_cancelling, run, failures, due_at, started_at, kind, progress, message, "
+        "error, (SELECT name FROM queues WHERE queues.id = queue), coalesce(waits, 0) FROM tasks "
+        "WHERE id = ?",
+        std::move(ids));
+    for (std::size_t i = 0; i < unread_.size(); ++i) {
+        task_event& event = events_[unread_[i]];
+        event =
+            found.count(i) == 0 ? task_event() : to_event(read_changed(event.id, found.row(i, 0)));
     }
     unread_.clear();
+}
+
+std::vector<task_event> event_list::take() {
+    if (!unread_.empty()) {
+        read_tasks();
+    }
     std::erase_if(events_, [](const task_event& each) { return !each.id; });
     return std::move(events_);
 }

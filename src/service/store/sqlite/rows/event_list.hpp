@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -20,23 +19,20 @@ public:
     event_list(bool is_observed, timestamp now) : is_observed_(is_observed), now_(now) {}
     bool is_observed() const noexcept { return is_observed_; }
     void add(const task_record& task);
-    // Reads the task as the transaction has left it.
+    // The task as the transaction leaves it.
     void add(sql_session& session, std::int64_t task);
     // The last call, before the transaction ends.
     std::vector<task_event> take();
 
 private:
-    struct unread {
-        std::size_t event = 0;
-        std::unique_ptr<sql_answer> answer;
-    };
-
+    void read_tasks();
     task_event to_event(const task_record& task) const;
 
     bool is_observed_;
     timestamp now_;
     std::vector<task_event> events_;
-    std::vector<unread> unread_;  // tasks that are being read
+    sql_session* session_ = nullptr;
+    std::vector<std::size_t> unread_;  // events of tasks that are to be read
 };
 
 }  // namespace weir::service::detail

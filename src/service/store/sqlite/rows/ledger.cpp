@@ -12,12 +12,19 @@
 #include "service/store/sqlite/rows/task_rows.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 namespace weir::service::detail {
 
 namespace {
 
 using whereabouts = flow_row::whereabouts;
+
+std::string known_by(std::int64_t queue, std::string_view key) {
+    std::string name = std::to_string(queue);
+    return name.append(" ").append(key);
+}
 
 // As if it had due tasks.
 whereabouts busy_place_of(const flow_row& flow, const queue_limits& limits,
@@ -134,11 +141,14 @@ flow_row& ledger::add(flow_row row) {
     return added;
 }
 
+queue_row* ledger::find_queue(std::int64_t id) noexcept {
+    const auto found = std::ranges::find(queues_, id, &queue_row::id);
+    return found == queues_.end() ? nullptr : &*found;
+}
+
 queue_row& ledger::queue(std::int64_t id) {
-    for (queue_row& each : queues_) {
-        if (each.id == id) {
-            return each;
-        }
+    if (queue_row* const known = find_queue(id)) {
+        return *known;
     }
     static const std::string sql =
         "SELECT " + std::string(queue_columns) + " FROM queues WHERE id = ?";
@@ -185,9 +195,7 @@ flow_row& ledger::flow(std::int64_t id) {
 }
 
 flow_row& ledger::flow(queue_row& queue, std::string_view key) {
-    std::string name = std::to_string(queue.id);
-    name.append(" ").append(key);
-    flow_row*& known = flows_by_key_[std::move(name)];
+    flow_row*& known = flows_by_key_[known_by(queue.id, key)];
     if (known != nullptr) {
         return *known;
     }
@@ -326,6 +334,89 @@ std::int64_t ledger::kind_id(std::string_view kind) {
         .one<std::int64_t>();
 }
 
+// ---- many at once
+
+namespace {
+
+std::string select_rows(std::string_view columns, std::string_view rest) {
+    return std::string("SELECT ").append(columns).append(rest);
+}
+
+}  // namespace
+
+void ledger::read_ahead(const std::set<std::int64_t>& queues, const std::set<std::int64_t>& flows,
+                        const std::set<std::int64_t>& branches) {
+    static const std::string queue_sql = select_rows(queue_columns, " FROM queues WHERE id = ?");
+    static const std::string flow_sql = select_rows(flow_columns, " FROM flows WHERE id = ?");
+    static const std::string branch_sql =
+        select_rows(branch_columns, " FROM branches WHERE id = ?");
+    static const std::string destination_sql =
+        std::string(destination_query) + "destinations.id = ?";
+    std::vector<std::unique_ptr<sql_answer>> queue_answers;
+    for (const std::int64_t each : queues) {
+        if (find_queue(each) == nullptr) {
+            queue_answers.push_back(session_.ask(queue_sql, each));
+        }
+    }
+    const auto read = [this](const std::string& sql, const std::set<std::int64_t>& ids,
+                             const auto& known, const auto& add_row) {
+        std::vector<sql_values> sets;
+        for (const std::int64_t each : ids) {
+            if (!known.contains(each)) {
+                sets.push_back(sql_values{each});
+            }
+        }
+        const sql_groups found = session_.query_each(sql, std::move(sets));
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            for (std::size_t k = 0; k < found.count(i); ++k) {
+                add_row(found.row(i, k));
+            }
+        }
+    };
+    read(flow_sql, flows, flows_by_id_, [this](const sqlite::row& row) { add(read_flow(row)); });
+    for (const auto& each : queue_answers) {
+        const sqlite::rows found = each->take();
+        if (!found.empty()) {
+            add(read_queue(found[0]));
+        }
+    }
+    std::set<std::int64_t> destinations;
+    read(branch_sql, branches, branches_by_id_,
+         [&](const sqlite::row& row) { destinations.insert(add(read_branch(row)).destination); });
+    read(destination_sql, destinations, destinations_by_id_,
+         [this](const sqlite::row& row) { add(read_destination(row)); });
+}
+
+void ledger::read_ahead(const std::set<std::pair<std::string_view, std::string_view>>& flows) {
+    static const std::string queue_sql = select_rows(queue_columns, " FROM queues WHERE name = ?");
+    static const std::string flow_sql = select_rows(
+        flow_columns,
+        " FROM flows WHERE queue = (SELECT queues.id FROM queues WHERE name = ?) AND key = ?");
+    std::vector<std::unique_ptr<sql_answer>> queue_answers;
+    std::vector<sql_values> sets;
+    std::string_view last;
+    for (const auto& [queue, key] : flows) {
+        if (sets.empty() || queue != last) {
+            queue_answers.push_back(session_.ask(queue_sql, queue));
+            last = queue;
+        }
+        sets.push_back(sql_values{queue, key});
+    }
+    const sql_groups found = session_.query_each(flow_sql, std::move(sets));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found.count(i) > 0) {
+            flow_row& row = add(read_flow(found.row(i, 0)));
+            flows_by_key_[known_by(row.queue, row.key)] = &row;
+        }
+    }
+    for (const auto& each : queue_answers) {
+        const sqlite::rows rows = each->take();
+        if (!rows.empty()) {
+            add(read_queue(rows[0]));
+        }
+    }
+}
+
 // ---- counts
 
 task_place ledger::place(std::int64_t in_queue, std::int64_t in_flow,
@@ -378,6 +469,7 @@ void ledger::leaves(const task_place& place, standing counted) {
 }
 
 void ledger::close() {
+    session_.perform_rows();
     for (branch_row& each : branches_) {
         if (each.is_changed) {
             settle_place(each);
@@ -514,14 +606,14 @@ bool ledger::read_first(branch_row& row) {
 
 void ledger::write(branch_row& row) {
     if (row.has_moved) {
-        session_.execute(
+        session_.execute_row(
             "UPDATE branches SET tasks = ?, due = ?, rank = ?, head = ?, turn = ?, place = ?, "
             "offered = ?, free_at = ? WHERE id = ?",
             row.tasks, row.due, row.rank, row.head, row.turn, static_cast<int>(row.place),
             row.offered, row.free_at, row.id);
     } else {
-        session_.execute("UPDATE branches SET tasks = ?, due = ? WHERE id = ?", row.tasks, row.due,
-                         row.id);
+        session_.execute_row("UPDATE branches SET tasks = ?, due = ? WHERE id = ?", row.tasks,
+                             row.due, row.id);
     }
     row.is_changed = false;
     row.has_moved = false;
@@ -532,7 +624,7 @@ void ledger::write(destination_row& row) {
     row.free_at = row.place == destination_row::whereabouts::slowed
                       ? number_of(row.gate().free_at(now_.steady))
                       : 0;
-    session_.execute(
+    session_.execute_row(
         "UPDATE destinations SET parked = ?, due = ?, running = ?, failures = ?, full_at = ?, "
         "not_before = ?, open_until = ?, turn = ?, place = ?, free_at = ? WHERE id = ?",
         row.parked, row.due, row.state.running, row.state.failures, row.state.full_at,
@@ -542,7 +634,7 @@ void ledger::write(destination_row& row) {
 }
 
 void ledger::write(queue_row& row) {
-    session_.execute(
+    session_.execute_row(
         "UPDATE queues SET pending = ?, running = ?, completed = ?, failed = ?, cancelled = ?, "
         "due = ?, turn = ?, full_at = ?, used_at = ? WHERE id = ?",
         row.counts[0], row.counts[1], row.counts[2], row.counts[3], row.counts[4], row.due,
@@ -567,13 +659,13 @@ void ledger::write(flow_row& row) {
     if (row.has_moved || place != row.place || free_at != row.free_at) {
         row.place = place;
         row.free_at = free_at;
-        session_.execute(
+        session_.execute_row(
             "UPDATE flows SET tasks = ?, due = ?, running = ?, ready_branches = ?, held_branches = "
             "?, turn = ?, full_at = ?, place = ?, free_at = ? WHERE id = ?",
             row.tasks, row.due, row.running, row.ready_branches, row.held_branches, row.turn,
             row.full_at, static_cast<int>(place), free_at, row.id);
     } else {
-        session_.execute(
+        session_.execute_row(
             "UPDATE flows SET tasks = ?, due = ?, running = ?, ready_branches = ?, held_branches = "
             "? WHERE id = ?",
             row.tasks, row.due, row.running, row.ready_branches, row.held_branches, row.id);

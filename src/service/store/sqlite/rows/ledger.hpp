@@ -14,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -128,6 +129,12 @@ public:
     branch_row& add(branch_row row);
     destination_row& add(destination_row row);
 
+    // Reads rows together that will be asked for: those of these numbers, or of these names and
+    // keys if they exist.
+    void read_ahead(const std::set<std::int64_t>& queues, const std::set<std::int64_t>& flows,
+                    const std::set<std::int64_t>& branches);
+    void read_ahead(const std::set<std::pair<std::string_view, std::string_view>>& flows);
+
     void enters(const task_place& place, standing counted);
     void moves(const task_place& place, standing from, standing to);
     void leaves(const task_place& place, standing counted);
@@ -137,6 +144,7 @@ public:
     void close();
 
 private:
+    queue_row* find_queue(std::int64_t id) noexcept;
     std::int64_t kind_id(std::string_view kind);
     void count(const task_place& place, standing counted, int change);
     void settle_place(branch_row& row);

@@ -182,10 +182,11 @@ void write_payload(sql_session& session, std::int64_t task, std::string_view pay
 }
 
 void add_attempt(sql_session& session, std::int64_t task, const attempt_record& attempt) {
-    session.execute(
-        "INSERT INTO attempts(task, run, end, started_at, ended_at, error, node) VALUES (?1, ?2, "
-        "?3, ?4, ?5, ?6, ?7) ON CONFLICT(task, run) DO UPDATE SET end = ?3, started_at = ?4, "
-        "ended_at = ?5, error = ?6, node = ?7",
+    session.execute_row(
+        "INSERT INTO attempts(task, run, end, started_at, ended_at, error, node) VALUES (?, ?, ?, "
+        "?, ?, ?, ?) ON CONFLICT(task, run) DO UPDATE SET end = excluded.end, started_at = "
+        "excluded.started_at, ended_at = excluded.ended_at, error = excluded.error, node = "
+        "excluded.node",
         task, attempt.run, static_cast<int>(attempt.end), number_of(attempt.started_at),
         number_of(attempt.ended_at), attempt.error, attempt.node);
     if (attempt.run > max_attempts_kept) {
