@@ -318,6 +318,7 @@ class ServicePeer:
 
     who: str
     server: str  # postgres or redis
+    driver: str = "drive.py"
 
     def prepare(self, build):
         sys.path.insert(0, str(ROOT / "bench" / "db"))
@@ -337,7 +338,28 @@ class ServicePeer:
         except servers.Absent as problem:
             raise Missing(str(problem)) from None
         parts = {"peer": command, "at": at, "server": server.process.pid}
-        return [sys.executable, str(ROOT / "bench" / "service" / "drive.py"), json.dumps(parts)]
+        return [sys.executable, str(ROOT / "bench" / "service" / self.driver), json.dumps(parts)]
+
+
+@dataclass(frozen=True)
+class ClusterParticipant:
+    """Nodes of our service on the PostgreSQL server that the peers use too."""
+
+    def prepare(self, build):
+        sys.path.insert(0, str(ROOT / "bench" / "db"))
+        import servers  # noqa: PLC0415
+
+        servers.SERVER_CPU = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
+        parts = {
+            "weir": [str(build.cmake_program("bench_weir_service", "weir::service"))],
+            "load": str(build.cmake_program("bench_service_load", "")),
+        }
+        try:
+            make = lambda: servers.Postgres(tempfile.gettempdir(), ["autovacuum=on"])  # noqa: E731
+            parts["postgres"] = build.shared("durable postgres", make).url
+        except servers.Absent as problem:
+            raise Missing(str(problem)) from None
+        return [sys.executable, str(ROOT / "bench" / "service" / "cluster.py"), json.dumps(parts)]
 
 
 @dataclass(frozen=True)

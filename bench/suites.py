@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from participants import (
     CargoProgram,
+    ClusterParticipant,
     CmakeProgram,
     CrawlParticipant,
     DbParticipant,
@@ -221,6 +222,35 @@ SUITES = {
         by_median=True,
         rounds=(1, 3),
         notes=("written_bytes",),
+    ),
+    "cluster": Suite(
+        title="Nodes of Weir's task service on PostgreSQL, and queues for Node on the same server",
+        workloads=[
+            Workload("submit_16", "Durable submits a second, 16 under way", "1/s", higher_is_better=True),
+            Workload("submit_64", "The same, 64 under way", "1/s", higher_is_better=True),
+            Workload("submit_64_4", "The same at 4 nodes", "1/s", higher_is_better=True),
+            Workload("submit_bulk", "Durable submits a second, in batches of 1000", "1/s", higher_is_better=True),
+            Workload("submit_once", "The same with idempotency keys", "1/s", higher_is_better=True),
+            Workload("process_1", "Tasks that do nothing, run a second, 1 node", "1/s", higher_is_better=True),
+            Workload("process_2", "The same, 2 nodes", "1/s", higher_is_better=True),
+            Workload("process_4", "The same, 4 nodes", "1/s", higher_is_better=True),
+            Workload("limited", "The same, 1 node, a queue with max_running 1000", "1/s", higher_is_better=True),
+            Workload("keys", "The same, 10,000 flow keys, each with one at a time", "1/s", higher_is_better=True),
+            Workload("latency_p50", "From submit to start, at low load, same node", "ms"),
+            Workload("latency_other", "The same, only another node is free", "ms"),
+            Workload("held", "Running while a snapshot is held, of that before", "%", higher_is_better=True, is_long=True),
+            Workload("held_keys", "The same with 10,000 flow keys", "%", higher_is_better=True, is_long=True),
+            Workload("wal", "WAL of a task, from submit to completion", "bytes"),
+            Workload("commits", "Commits of a task, from submit to completion", ""),
+        ],
+        participants={
+            "weir": ClusterParticipant(),
+            "graphile-worker": ServicePeer("graphile", "postgres", "cluster.py"),
+            "pg-boss": ServicePeer("pg-boss", "postgres", "cluster.py"),
+        },
+        by_median=True,
+        rounds=(1, 3),
+        notes=("p99",),
     ),
     "crawl": Suite(
         title="Weir's crawler and its peers, nginx and crawler on the same cores",

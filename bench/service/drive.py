@@ -205,7 +205,10 @@ def peer(parts, workload, quick):
     if workload == "deliver":
         return deliver_by_peer(parts, quick)
     count = SAMPLES[quick] if workload == "latency_p50" else PROCESSED[quick]
-    command = [*parts["peer"], workload, str(parts["at"]), str(count), *LENGTHS[quick]]
+    return peer_reading([*parts["peer"], workload, str(parts["at"]), str(count), *LENGTHS[quick]], workload)
+
+
+def peer_reading(command, workload):
     done = subprocess.run(command, capture_output=True, text=True, timeout=150)
     if done.returncode == 64:
         raise NotPlayed(workload)

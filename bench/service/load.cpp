@@ -3,10 +3,11 @@
 // Submits tasks over HTTP: one request under way on each of some kept connections, on one thread
 // and a bare epoll, so that as little as can be is spent on this side. Every answer is looked at.
 //
-//   program PORT QUEUE IN_FLIGHT TASKS_PER_REQUEST WARM_UP_SECONDS SECONDS [MOST_TASKS]
+//   program PORT QUEUE IN_FLIGHT TASKS_PER_REQUEST WARM_UP_SECONDS SECONDS [MOST_TASKS [KIND]]
 //
 // Prints 'ready' when it is warm and {"requests": TASKS, "seconds": S} at the end. With MOST_TASKS
-// it ends when that many are made.
+// other than 0 it ends when that many are made. KIND is 'once', for an idempotency key of its own
+// for each task, or 'keys:N', for N flow keys in turn.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -35,9 +36,49 @@ double now() {
     std::exit(1);
 }
 
-std::string request_of(const std::string& queue, int tasks) {
-    const std::string one = R"({"kind":"noop","queue":")" + queue +
-                            R"(","payload":{"number":1,"text":"a small task"}})";
+// What a request has differently in each of its tasks: a number of ten digits.
+struct numbering {
+    std::string member;  // of the task; empty: none
+    long most = 0;       // then from 0 again; 0: never
+    long next = 0;
+};
+
+numbering numbering_of(const std::string& kind) {
+    if (kind == "once") {
+        const long now = static_cast<long>(::now() * 1e6) % 1'000'000'000;
+        return {"idempotency_key", 0, now};
+    }
+    if (kind.rfind("keys:", 0) == 0) {
+        return {"flow_key", std::atol(kind.c_str() + 5), 0};
+    }
+    if (!kind.empty()) {
+        fail("no kind of tasks:", kind);
+    }
+    return {};
+}
+
+constexpr const char* placeholder = "##########";
+
+void number(std::string& request, numbering& from) {
+    if (from.member.empty()) {
+        return;
+    }
+    const std::string quoted = "\"" + from.member + "\":\"";
+    for (std::size_t at = request.find(quoted); at != std::string::npos;
+         at = request.find(quoted, at + 1)) {
+        char digits[24];
+        std::snprintf(digits, sizeof digits, "%010ld", from.next % 10'000'000'000);
+        request.replace(at + quoted.size(), 10, digits, 10);
+        from.next = from.most > 0 ? (from.next + 1) % from.most : from.next + 1;
+    }
+}
+
+std::string request_of(const std::string& queue, int tasks, const numbering& numbers) {
+    std::string one = R"({"kind":"noop","queue":")" + queue + "\",";
+    if (!numbers.member.empty()) {
+        one += "\"" + numbers.member + "\":\"" + placeholder + "\",";
+    }
+    one += R"("payload":{"number":1,"text":"a small task"}})";
     std::string body = one;
     if (tasks > 1) {
         body = "{\"tasks\":[";
@@ -53,11 +94,16 @@ std::string request_of(const std::string& queue, int tasks) {
 
 struct connection {
     int fd = -1;
+    std::string request;
     std::string in;
     std::size_t sent = 0;
 };
 
-void send_some(connection& on, const std::string& what) {
+void send_some(connection& on, numbering& numbers) {
+    const std::string& what = on.request;
+    if (on.sent == 0) {
+        number(on.request, numbers);
+    }
     while (on.sent < what.size()) {
         const ssize_t count =
             send(on.fd, what.data() + on.sent, what.size() - on.sent, MSG_NOSIGNAL);
@@ -117,11 +163,13 @@ int main(int count, char** words) {
     const int in_flight = std::atoi(words[3]);
     const int tasks = std::atoi(words[4]);
     const long most = count > 7 ? std::atol(words[7]) : 0;
-    const std::string request = request_of(words[2], tasks);
+    numbering numbers = numbering_of(count > 8 ? words[8] : "");
+    const std::string request = request_of(words[2], tasks, numbers);
     const int poll = epoll_create1(0);
     std::vector<connection> all(static_cast<std::size_t>(in_flight));
     for (connection& each : all) {
         each.fd = socket(AF_INET, SOCK_STREAM, 0);
+        each.request = request;
         sockaddr_in at{};
         at.sin_family = AF_INET;
         at.sin_port = htons(static_cast<std::uint16_t>(std::atoi(words[1])));
@@ -142,7 +190,7 @@ int main(int count, char** words) {
     double end = 0;
     long done = 0;
     for (connection& each : all) {
-        send_some(each, request);
+        send_some(each, numbers);
     }
     for (;;) {
         epoll_event events[64];
@@ -156,7 +204,7 @@ int main(int count, char** words) {
                 done += tasks;
             }
             if (on.sent < request.size()) {
-                send_some(on, request);
+                send_some(on, numbers);
             }
         }
         const double at = now();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// What the SQLite store of the task service can do on its own, without HTTP, handlers or an engine:
-// the floor under suite service. One line of JSON per figure; cpu_us is the process's, of one task.
+// What a store of the task service can do on its own, without HTTP, handlers or an engine: the floor
+// under the suites service and cluster. One line of JSON per figure; cpu_us is the process's, of one task.
 //
-//   program FOLDER [PENDING [COUNT]]   PENDING tasks wait, half of them in a paused queue;
+//   program FOLDER_OR_URL [PENDING [COUNT]]   SQLite or PostgreSQL; PENDING tasks wait, half of them in a paused queue;
 //                                      COUNT are submitted and run, of each kind
 #include <weir/group.hpp>
 #include <weir/io/tcp.hpp>  // brings io_uring along
 #include <weir/run.hpp>
+#include <weir/service/postgres_store.hpp>
 #include <weir/service/sqlite_store.hpp>
 #include <weir/time.hpp>
 
@@ -17,6 +18,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -155,7 +157,12 @@ task<> latency(store& in, std::size_t count) {
 }
 
 task<> measure(std::string folder, std::size_t pending, std::size_t count) {
-    auto opened = co_await open_sqlite_store(folder + "/store_floor.db");
+    std::unique_ptr<store> opened;
+    if (is_postgres_url(folder)) {
+        opened = co_await open_postgres_store(folder);
+    } else {
+        opened = co_await open_sqlite_store(folder + "/store_floor.db");
+    }
     store& in = *opened;
     co_await beat(in);
     if (pending > 0) {
@@ -189,7 +196,7 @@ task<> measure(std::string folder, std::size_t pending, std::size_t count) {
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        std::fprintf(stderr, "usage: %s FOLDER [PENDING [COUNT]]\n", argv[0]);
+        std::fprintf(stderr, "usage: %s FOLDER_OR_URL [PENDING [COUNT]]\n", argv[0]);
         return 64;
     }
     const std::size_t pending = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 0;

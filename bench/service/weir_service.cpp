@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // The task service as `weir serve` has it, with handlers that do nothing. Suite service loads it
-// over HTTP.
+// over HTTP; in suite cluster it is one of the nodes on a PostgreSQL server.
 //
-//   program DATABASE [WORKERS]     prints its port
+//   program FILE_OR_URL [WORKERS]     prints its port; with 0 workers it only takes tasks
 #include <weir/group.hpp>
 #include <weir/http/server.hpp>
 #include <weir/io/listener.hpp>
 #include <weir/run.hpp>
 #include <weir/service/api.hpp>
+#include <weir/service/postgres_store.hpp>
 #include <weir/service/sqlite_store.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -30,10 +32,20 @@ weir::task<boost::json::value> stamp(service::job&) {
     co_return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
+weir::task<std::unique_ptr<service::store>> open(const char* database) {
+    std::unique_ptr<service::store> opened;
+    if (service::is_postgres_url(database)) {
+        opened = co_await service::open_postgres_store(database);
+    } else {
+        opened = co_await service::open_sqlite_store(database);
+    }
+    co_return opened;
+}
+
 weir::task<> serve(const char* database, std::size_t workers) {
-    std::unique_ptr<service::store> store = co_await service::open_sqlite_store(database);
+    std::unique_ptr<service::store> store = co_await open(database);
     service::service_options options;
-    options.workers = workers;
+    options.workers = std::max<std::size_t>(workers, 1);
     service::service tasks(*store, options);
     tasks.handle("noop", &noop);
     tasks.handle("stamp", &stamp);
@@ -43,7 +55,9 @@ weir::task<> serve(const char* database, std::size_t workers) {
     weir::http::router app = service::make_api(tasks);
     auto all = [&](weir::task_group& group) -> weir::task<> {
         group.spawn(weir::http::serve(std::move(listener), std::move(app)));
-        group.spawn(tasks.run());
+        if (workers > 0) {
+            group.spawn(tasks.run());
+        }
         co_return;
     };
     co_await weir::with_group(all);

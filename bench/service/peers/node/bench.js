@@ -2,16 +2,19 @@
 // graphile-worker, pg-boss and BullMQ, each as its documentation advises for many small tasks; producer and worker
 // are one process.
 //
-//   bench.js WHO WORKLOAD URL_OR_PORT COUNT WARM_UP_SECONDS SECONDS
+//   bench.js WHO WORKLOAD URL_OR_PORT COUNT WARM_UP_SECONDS SECONDS [PROCESSES]
+//
+// With several processes, tasks are run by all of them; the first is also the producer.
 "use strict";
 
-const [who, workload, where, countText, warmUp, seconds] = process.argv.slice(2);
+const [who, workload, where, countText, warmUp, seconds, processes, owner] = process.argv.slice(2);
 const count = Number(countText);
 const payload = { number: 1, text: "a small task" };
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // Every run has tables of its own: nobody wades through what earlier ones left. In Redis, keys do that.
 async function anew(statement) {
+  if (owner) return;
   const { Client } = require("pg");
   const client = new Client({ connectionString: where });
   await client.connect();
@@ -54,8 +57,8 @@ async function pgBoss() {
   const boss = new PgBoss({ connectionString: where, max: 20, supervise: false, schedule: false });
   boss.on("error", () => {});
   await boss.start();
-  const queue = "noop-" + process.pid;
-  await boss.createQueue(queue);
+  const queue = "noop-" + (owner || process.pid);
+  if (!owner) await boss.createQueue(queue);
   return {
     add: (data) => boss.send(queue, data),
     addMany: (all) => boss.insert(queue, all.map((data) => ({ data }))),
@@ -156,6 +159,34 @@ async function rate(inFlight, operation, each) {
   return result;
 }
 
+// Other processes that only run tasks: what they have begun, they tell in parts.
+async function helpers(begun) {
+  const all = [];
+  for (let i = 1; i < Number(processes || 1); i += 1) {
+    const words = [who, "help", where, countText, warmUp, seconds, "1", String(process.pid)];
+    const one = require("child_process").fork(__filename, words);
+    await new Promise((resolve) => one.once("message", resolve));
+    one.on("message", (number) => {
+      for (let k = 0; k < number; k += 1) begun();
+    });
+    all.push(one);
+  }
+  return () => all.forEach((one) => one.kill("SIGKILL"));
+}
+
+async function help(peer) {
+  let ran = 0;
+  const tell = () => {
+    if (ran > 0) process.send(ran);
+    ran = 0;
+  };
+  setInterval(tell, 5);
+  process.send("ready");
+  process.once("disconnect", () => process.exit(0));
+  await peer.work(() => (ran += 1));
+  await new Promise(() => {});
+}
+
 async function fill(peer, total) {
   const batch = Array(1000).fill(payload);
   for (let i = 0; i < total; i += 1000) {
@@ -172,12 +203,15 @@ async function processed(peer) {
   let began = 0;
   let over;
   const all = new Promise((resolve) => (over = resolve));
-  const stop = await peer.work(() => {
+  const ended = () => {
     ran += 1;
     if (ran === warm) began = performance.now();
     if (ran === warm + count) over(performance.now());
-  });
+  };
+  const release = await helpers(ended);
+  const stop = await peer.work(ended);
   const end = await all;
+  release();
   // The last batch of completions is not yet written: a thousandth of the whole.
   await Promise.race([stop(), pause(2000)]);
   return { requests: count, seconds: (end - began) / 1000 };
@@ -210,6 +244,7 @@ async function main() {
     process: () => processed(peer),
     latency_p50: () => latency(peer),
     deliver: () => deliver(peer),
+    help: () => help(peer),
   };
   if (!(workload in workloads)) process.exit(64);
   const result = await workloads[workload]();
