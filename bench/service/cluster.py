@@ -117,32 +117,16 @@ def latency(parts, quick, nodes):
     """With two nodes, the tasks are submitted to one that has no free worker for them."""
     if nodes == 1:
         with Cluster(parts, 1) as (one,):
-            return stamp(one, quick)
+            return drive.latency_of(one, quick)
     with Cluster(parts, 0), ExitStack() as stack:
         one = stack.enter_context(Node(parts, workers=0))
         stack.enter_context(Node(parts))
         time.sleep(1.5)
-        return stamp(one, quick)
-
-
-def stamp(one, quick):
-    samples, count = [], drive.SAMPLES[quick]
-    for i in range(count):
-        started = time.time()
-        made = one.ask("POST", "/tasks", {"kind": "stamp", "payload": {"number": 1, "text": "a small task"}})["id"]
-        while True:
-            time.sleep(0.005)
-            found = one.ask("GET", f"/tasks/{made}")
-            if found["state"] == "completed":
-                break
-        if i >= count // 5:
-            samples.append(found["result"] / 1e6 - started)
-    samples.sort()
-    return {"value": statistics.median(samples) * 1000, "unit": "ms", "p99": samples[int(len(samples) * 0.99)] * 1000}
+        return drive.latency_of(one, quick)
 
 
 def held_snapshot(parts, quick, kind):
-    """The throughput of submits and runs while another session holds a snapshot, in percent of that before."""
+    """The throughput of runs while another session holds a snapshot, in percent of that before."""
     seconds = HELD_S[quick]
     limits = {"key_max_running": 1} if kind else {}
 
@@ -161,12 +145,13 @@ def held_snapshot(parts, quick, kind):
         holder = subprocess.Popen(["psql", "-XAtq", parts["postgres"], "-c", sql], stdout=subprocess.DEVNULL)
         try:
             end = time.monotonic() + seconds
+            rates = []
             while time.monotonic() < end:
-                last = rate(one)
+                rates.append(rate(one))
         finally:
             holder.kill()
             holder.wait()
-        return {"value": 100 * last / before, "unit": "%"}
+        return {"value": 100 * statistics.median(rates[-3:]) / before, "unit": "%"}
 
 
 def counted(parts, what):
