@@ -124,6 +124,8 @@ public:
     virtual std::unique_ptr<sql_answer> start(std::string_view sql, sql_values parameters) {
         return std::make_unique<ready_answer>(fetch(sql, std::move(parameters)));
     }
+    // Searches pass over rows that were changed or removed a while ago.
+    virtual bool keeps_dead_rows() const noexcept { return false; }
     // The clock that all nodes measure leases and delays by; empty: nodes of one machine agree on
     // one by themselves.
     virtual std::optional<timestamp> server_time() { return std::nullopt; }

@@ -90,6 +90,8 @@ inline task<> inspect_sqlite(std::string folder) {
         "(offered = 0 AND branches.free_at = 0 AND NOT flows.is_paused AND NOT "
         "(coalesce(own_max_running, key_max_running) > 0 AND flows.running >= "
         "coalesce(own_max_running, key_max_running)))",
+        "SELECT 'head of flow ' || key FROM flows WHERE head_rank IS NOT NULL AND EXISTS(SELECT 1 "
+        "FROM tasks WHERE line = 8 * flows.id AND (tasks.rank, tasks.id) < (head_rank, head_id))",
         "SELECT 'branches held by ' || key FROM flows WHERE held_branches != (SELECT count(*) FROM "
         "branches WHERE flow = flows.id AND offered = 0)",
         "SELECT 'session ' || node FROM workers WHERE node NOT IN (SELECT number FROM nodes)",

@@ -83,6 +83,7 @@ public:
     // Statements without parameters, as they are.
     void script(std::string sql);
     pg::rows ask(std::string sql);
+    bool keeps_dead_rows() const noexcept override { return true; }
     // The server's clock.
     std::optional<timestamp> server_time() override;
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The arrays are unnested as columns p1, p2, ... of q:
 //
-//     INSERT INTO t(a, b) VALUES ($1, $2)   INSERT INTO t(a, b) SELECT q.p1, $2 FROM unnest(...) AS q
-//     UPDATE t SET a = $1 WHERE id = $2     UPDATE t SET a = $1 WHERE id = ANY($2)
-//                                           UPDATE t SET a = q.p1 FROM unnest(...) AS q, LATERAL
-//                                           (SELECT ctid FROM t WHERE id = q.p2 OFFSET 0) AS x WHERE
-//                                           t.ctid = x.ctid
-//     SELECT a FROM t WHERE id = $1         SELECT q.n, x.* FROM unnest(...) AS q, LATERAL (SELECT a
-//                                           FROM t WHERE id = q.p1 OFFSET 0) AS x
+//     INSERT INTO t(a, b) VALUES ($1, $2)
+//         INSERT INTO t(a, b) SELECT q.p1, $2 FROM unnest(...) AS q
+//     UPDATE t SET a = $1 WHERE id = $2
+//         UPDATE t SET a = $1 WHERE id = ANY($2)
+//         UPDATE t SET a = q.p1 FROM unnest(...) AS q CROSS JOIN LATERAL (SELECT ctid AS place
+//             FROM t WHERE id = q.p2 OFFSET 0) AS x WHERE t.ctid = x.place
+//     SELECT a FROM t WHERE id = $1
+//         SELECT q.n, x.* FROM unnest(...) AS q CROSS JOIN LATERAL (SELECT a FROM t WHERE id = q.p1
+//             OFFSET 0) AS x
 //
 // OFFSET 0 keeps the planner from making a join of it: with the statistics of an empty table it
 // would read the whole table in the order of an index, and look for each row in the arrays. An

@@ -226,31 +226,68 @@ bool claim_operation::give_turn(queue_turns& queue, flow_turns& flow) {
     return true;
 }
 
+// Where the head of a line is known, the search does not pass over the tasks that were taken from
+// before it. If there are fewer than are counted, the head was wrong.
 void claim_operation::fetch() {
-    static const std::string sql = "SELECT " + std::string(task_columns) +
-                                   " FROM tasks WHERE line = ? ORDER BY rank, id LIMIT ?";
-    std::vector<std::pair<queue_turns*, flow_turns*>> with_turns;
-    std::vector<sql_values> lines;
+    std::vector<fetch_turn> wanted;
     for (queue_turns& queue : candidates_) {
         for (flow_turns& flow : queue.flows) {
             if (!flow.turns.empty()) {
-                with_turns.emplace_back(&queue, &flow);
-                lines.push_back(sql_session::values_of(due_line(flow.row->id), flow.turns.size()));
+                wanted.push_back({&queue, &flow});
             }
         }
     }
-    const sql_groups found = session_.query_each(sql, std::move(lines));
-    for (std::size_t i = 0; i < with_turns.size(); ++i) {
-        const auto& [queue, flow] = with_turns[i];
-        for (std::size_t k = 0; k < found.count(i); ++k) {
-            start(found.row(i, k), flow->turns[flow->taken++], {*queue->row, *flow->row, nullptr});
-        }
+    wanted = fetch(wanted);
+    for (const fetch_turn& each : wanted) {
+        each.flow->row->head.reset();
     }
+    fetch(wanted);
     for (queue_turns& queue : candidates_) {
         for (flow_turns& flow : queue.flows) {
             take_rates(queue, flow);
         }
     }
+}
+
+// Returns those whose search is to be repeated.
+std::vector<claim_operation::fetch_turn> claim_operation::fetch(
+    const std::vector<fetch_turn>& wanted) {
+    static const auto make_sql = [](std::string_view condition) {
+        return "SELECT " + std::string(task_columns) + " FROM tasks WHERE line = ?" +
+               std::string(condition) + " ORDER BY rank, id LIMIT ?";
+    };
+    static const std::string from_start = make_sql("");
+    static const std::string from_head = make_sql(" AND (rank, id) >= (?, ?)");
+    const bool has_heads = session_.keeps_dead_rows();
+    std::vector<sql_values> lines;
+    lines.reserve(wanted.size());
+    for (const auto& [queue, flow] : wanted) {
+        const std::int64_t line = due_line(flow->row->id);
+        constexpr place_in_line start{std::numeric_limits<std::int64_t>::min(), 0};
+        const place_in_line head = flow->row->head.value_or(start);
+        lines.push_back(has_heads
+                            ? sql_session::values_of(line, head.rank, head.id, flow->turns.size())
+                            : sql_session::values_of(line, flow->turns.size()));
+    }
+    const sql_groups found =
+        session_.query_each(has_heads ? from_head : from_start, std::move(lines));
+    std::vector<fetch_turn> incomplete;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const auto& [queue, flow] = wanted[i];
+        if (flow->row->head.has_value() && found.count(i) < flow->turns.size()) {
+            incomplete.push_back(wanted[i]);
+            continue;
+        }
+        for (std::size_t k = 0; k < found.count(i); ++k) {
+            start(found.row(i, k), flow->turns[flow->taken++], {*queue->row, *flow->row, nullptr});
+        }
+        if (has_heads && found.count(i) > 0) {
+            const sqlite::row last = found.row(i, found.count(i) - 1);
+            const auto id = last.get<std::int64_t>(0);
+            flow->row->head = {-last.get<std::int64_t>(3), id};
+        }
+    }
+    return incomplete;
 }
 
 void claim_operation::take_rates(queue_turns& queue, flow_turns& flow) {

@@ -28,8 +28,8 @@ public:
           books_(session, request.now),
           starter_(session, books_, request.now),
           parking_(session, books_, request.now.steady) {}
-    // Asks for what run() looks at first, if the caller can do so earlier. Nothing may change queues
-    // in between.
+    // Asks for what run() looks at first, if the caller can do so earlier. Nothing may change
+    // queues in between.
     void look();
     claimed run(std::int64_t node);  // the number of its node
 
@@ -56,7 +56,13 @@ private:
     void give_turns();
     bool give_turn(queue_turns& queue);
     bool give_turn(queue_turns& queue, flow_turns& flow);
+    struct fetch_turn {
+        queue_turns* queue = nullptr;
+        flow_turns* flow = nullptr;
+    };
+
     void fetch();
+    std::vector<fetch_turn> fetch(const std::vector<fetch_turn>& wanted);
     void take_rates(queue_turns& queue, flow_turns& flow);
     // False: it must not run.
     bool start(const sqlite::row& row, std::size_t turn, const task_place& place);

@@ -4,6 +4,8 @@
 
 #include "service/store/sqlite/settle.hpp"
 
+#include "service/store/sqlite/rows/read_ahead.hpp"
+
 #include <set>
 #include <string>
 
@@ -13,7 +15,7 @@ namespace {
 
 std::string running_task_query() {
     return "SELECT queue, flow, branch, is_cancelling, started_at, priority, kind, " +
-           std::string(end_columns) +
+           std::string(end_columns) + ", due_at, progress, message" +
            " FROM tasks WHERE id = ? AND state = 1 AND run = ? AND node = ?";
 }
 
@@ -60,7 +62,7 @@ void settlement_writer::read_places(const sql_groups& tasks) {
             }
         }
     }
-    books_.read_ahead(queues, flows, branches);
+    read_ahead(session_, books_, queues, flows, branches);
 }
 
 void settlement_writer::write(const settlement& ended, const sqlite::row& row) {
@@ -102,11 +104,37 @@ void settlement_writer::write(const settlement& ended, const sqlite::row& row) {
         attempt.node = node_;
         add_attempt(session_, id, attempt);
     }
-    books_.enters(place, {state, is_due});
-    events_.add(session_, id);
+    books_.enters(place, {state, is_due}, {-row.get<std::int64_t>(5), id});
+    if (is_final(state)) {
+        add_event(ended, state, place, row);
+    } else {
+        events_.add(session_, id);
+    }
     if (is_final(state)) {
         ends_.add(id, state, read_end_facts(row, 7));
     }
+}
+
+// The task as write_final() leaves it.
+void settlement_writer::add_event(const settlement& ended, task_state state,
+                                  const task_place& place, const sqlite::row& row) {
+    if (!events_.is_observed()) {
+        return;
+    }
+    constexpr std::size_t first = 7 + end_column_count;
+    task_record task;
+    task.id = ended.key.id;
+    task.run = ended.key.run;
+    task.queue = place.queue.name;
+    task.kind = row.get<std::string>(6);
+    task.state = state;
+    task.failures = ended.failures;
+    task.error = state == task_state::completed ? std::string() : ended.error;
+    task.started_at = time_of(row.get<std::int64_t>(4));
+    task.due_at = time_of(row.get<std::int64_t>(first));
+    task.progress = row.get<std::optional<double>>(first + 1).value_or(0);
+    task.message = row.get<std::optional<std::string>>(first + 2).value_or("");
+    events_.add(task);
 }
 
 task_place settlement_writer::assign_branch(const settlement& ended, const task_place& place,

@@ -41,6 +41,8 @@ public:
 private:
     void write(const settlement& ended, const sqlite::row& row);
     void read_places(const sql_groups& tasks);
+    void add_event(const settlement& ended, task_state state, const task_place& place,
+                   const sqlite::row& row);
     task_place assign_branch(const settlement& ended, const task_place& place,
                              std::string_view kind);
     void write_final(const settlement& ended, task_state state);

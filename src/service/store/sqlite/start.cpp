@@ -29,7 +29,8 @@ bool task_starter::move_due(queue_row& queue, std::int64_t line, timestamp now) 
                                               each.get<std::optional<std::int64_t>>(3));
         session_.execute_row("UPDATE tasks SET line = ?, rank = ? WHERE id = ?", due_line(place),
                              -each.get<std::int64_t>(2), each.get<std::int64_t>(0));
-        books_.moves(place, {task_state::pending, false}, {task_state::pending, true});
+        books_.moves(place, {task_state::pending, false}, {task_state::pending, true},
+                     {-each.get<std::int64_t>(2), each.get<std::int64_t>(0)});
     }
     has_more_ = has_more_ || due.size() == move_limit;
     return !due.empty();

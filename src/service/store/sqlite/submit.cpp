@@ -7,6 +7,7 @@
 #include "base/raw_json.hpp"
 #include "service/store/follow_ups.hpp"
 #include "service/store/sqlite/rows/callback_rows.hpp"
+#include "service/store/sqlite/rows/read_ahead.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
 
 #include <algorithm>
@@ -223,7 +224,7 @@ task_id submitter::insert(const new_task& task, queue_row& queue, const placemen
     if (keyed_ != nullptr && !task.idempotency_key.empty()) {
         keyed_->add(task, id);
     }
-    books_.enters(place, {task_state::pending, is_due});
+    books_.enters(place, {task_state::pending, is_due}, {position.rank, id});
     if (events_.is_observed()) {
         task_record made;
         made.id = last_;
@@ -248,7 +249,7 @@ void submit_call::run(sql_session& session, std::span<sql_joint_work* const> all
             }
         }
     }
-    books.read_ahead(flows);
+    read_ahead(session, books, flows);
     keyed_tasks keyed(session);
     keyed.read_ahead(keys);
     for (sql_joint_work* const work : all) {

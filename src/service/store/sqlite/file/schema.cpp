@@ -336,6 +336,11 @@ CREATE TABLE ripples(
     outcome INTEGER NOT NULL,
     after INTEGER NOT NULL,            -- the last task that was told
     PRIMARY KEY(kind, id)) WITHOUT ROWID;
+)sql",
+    R"sql(
+-- Where the line of the due tasks begins, where searches pass over dead rows; null: unknown.
+ALTER TABLE flows ADD COLUMN head_rank INTEGER;
+ALTER TABLE flows ADD COLUMN head_id INTEGER;
 )sql"};
 
 std::int64_t pragma(sqlite::session& session, const char* name) {

@@ -12,8 +12,6 @@
 #include "service/store/sqlite/rows/task_rows.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <vector>
 
 namespace weir::service::detail {
 
@@ -56,77 +54,6 @@ destination_row::whereabouts place_of(destination_row& row, timestamp now) noexc
 
 }  // namespace
 
-std::uint64_t flow_row::room(const queue_limits& limits, timestamp now) const noexcept {
-    if (own.is_paused || is_full(limits)) {
-        return 0;
-    }
-    const std::uint32_t most = own.max_running_in(limits);
-    const std::uint64_t available = bucket(limits).available(now);
-    return most == 0 ? available : std::min(available, most - static_cast<std::uint64_t>(running));
-}
-
-queue_row read_queue(const sqlite::row& row) {
-    queue_row read;
-    std::size_t next = 0;
-    const auto take = [&](auto& member) {
-        member = row.get<std::decay_t<decltype(member)>>(next++);
-    };
-    take(read.id);
-    take(read.name);
-    take(read.is_paused);
-    take(read.limits.max_pending);
-    take(read.limits.max_running);
-    take(read.limits.rate);
-    take(read.limits.burst);
-    take(read.limits.key_max_running);
-    take(read.limits.key_rate);
-    take(read.limits.key_burst);
-    for (std::uint64_t& each : read.counts) {
-        take(each);
-    }
-    take(read.due);
-    take(read.turn);
-    take(read.full_at);
-    take(read.keys_set);
-    return read;
-}
-
-std::string qualified(std::string_view table, std::string_view columns) {
-    std::string all = std::string(table) + ".";
-    for (const char each : columns) {
-        all += each;
-        if (each == ' ') {  // after a comma
-            all.append(table).append(".");
-        }
-    }
-    return all;
-}
-
-flow_row read_flow(const sqlite::row& row, std::size_t first) {
-    flow_row read;
-    std::size_t next = first;
-    const auto take = [&](auto& member) {
-        member = row.get<std::decay_t<decltype(member)>>(next++);
-    };
-    take(read.id);
-    take(read.queue);
-    take(read.key);
-    take(read.tasks);
-    take(read.due);
-    take(read.running);
-    take(read.turn);
-    take(read.full_at);
-    read.place = static_cast<whereabouts>(row.get<int>(next++));
-    take(read.free_at);
-    take(read.ready_branches);
-    take(read.own.is_paused);
-    take(read.own.max_running);
-    take(read.own.rate);
-    take(read.own.burst);
-    take(read.held_branches);
-    return read;
-}
-
 queue_row& ledger::add(queue_row row) {
     return queues_.emplace_back(std::move(row));
 }
@@ -141,14 +68,21 @@ flow_row& ledger::add(flow_row row) {
     return added;
 }
 
-queue_row* ledger::find_queue(std::int64_t id) noexcept {
-    const auto found = std::ranges::find(queues_, id, &queue_row::id);
-    return found == queues_.end() ? nullptr : &*found;
+flow_row& ledger::add_by_key(flow_row row) {
+    flow_row& added = add(std::move(row));
+    flows_by_key_[known_by(added.queue, added.key)] = &added;
+    return added;
+}
+
+bool ledger::has_queue(std::int64_t id) const noexcept {
+    return std::ranges::find(queues_, id, &queue_row::id) != queues_.end();
 }
 
 queue_row& ledger::queue(std::int64_t id) {
-    if (queue_row* const known = find_queue(id)) {
-        return *known;
+    for (queue_row& each : queues_) {
+        if (each.id == id) {
+            return each;
+        }
     }
     static const std::string sql =
         "SELECT " + std::string(queue_columns) + " FROM queues WHERE id = ?";
@@ -334,89 +268,6 @@ std::int64_t ledger::kind_id(std::string_view kind) {
         .one<std::int64_t>();
 }
 
-// ---- many at once
-
-namespace {
-
-std::string select_rows(std::string_view columns, std::string_view rest) {
-    return std::string("SELECT ").append(columns).append(rest);
-}
-
-}  // namespace
-
-void ledger::read_ahead(const std::set<std::int64_t>& queues, const std::set<std::int64_t>& flows,
-                        const std::set<std::int64_t>& branches) {
-    static const std::string queue_sql = select_rows(queue_columns, " FROM queues WHERE id = ?");
-    static const std::string flow_sql = select_rows(flow_columns, " FROM flows WHERE id = ?");
-    static const std::string branch_sql =
-        select_rows(branch_columns, " FROM branches WHERE id = ?");
-    static const std::string destination_sql =
-        std::string(destination_query) + "destinations.id = ?";
-    std::vector<std::unique_ptr<sql_answer>> queue_answers;
-    for (const std::int64_t each : queues) {
-        if (find_queue(each) == nullptr) {
-            queue_answers.push_back(session_.ask(queue_sql, each));
-        }
-    }
-    const auto read = [this](const std::string& sql, const std::set<std::int64_t>& ids,
-                             const auto& known, const auto& add_row) {
-        std::vector<sql_values> sets;
-        for (const std::int64_t each : ids) {
-            if (!known.contains(each)) {
-                sets.push_back(sql_values{each});
-            }
-        }
-        const sql_groups found = session_.query_each(sql, std::move(sets));
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            for (std::size_t k = 0; k < found.count(i); ++k) {
-                add_row(found.row(i, k));
-            }
-        }
-    };
-    read(flow_sql, flows, flows_by_id_, [this](const sqlite::row& row) { add(read_flow(row)); });
-    for (const auto& each : queue_answers) {
-        const sqlite::rows found = each->take();
-        if (!found.empty()) {
-            add(read_queue(found[0]));
-        }
-    }
-    std::set<std::int64_t> destinations;
-    read(branch_sql, branches, branches_by_id_,
-         [&](const sqlite::row& row) { destinations.insert(add(read_branch(row)).destination); });
-    read(destination_sql, destinations, destinations_by_id_,
-         [this](const sqlite::row& row) { add(read_destination(row)); });
-}
-
-void ledger::read_ahead(const std::set<std::pair<std::string_view, std::string_view>>& flows) {
-    static const std::string queue_sql = select_rows(queue_columns, " FROM queues WHERE name = ?");
-    static const std::string flow_sql = select_rows(
-        flow_columns,
-        " FROM flows WHERE queue = (SELECT queues.id FROM queues WHERE name = ?) AND key = ?");
-    std::vector<std::unique_ptr<sql_answer>> queue_answers;
-    std::vector<sql_values> sets;
-    std::string_view last;
-    for (const auto& [queue, key] : flows) {
-        if (sets.empty() || queue != last) {
-            queue_answers.push_back(session_.ask(queue_sql, queue));
-            last = queue;
-        }
-        sets.push_back(sql_values{queue, key});
-    }
-    const sql_groups found = session_.query_each(flow_sql, std::move(sets));
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        if (found.count(i) > 0) {
-            flow_row& row = add(read_flow(found.row(i, 0)));
-            flows_by_key_[known_by(row.queue, row.key)] = &row;
-        }
-    }
-    for (const auto& each : queue_answers) {
-        const sqlite::rows rows = each->take();
-        if (!rows.empty()) {
-            add(read_queue(rows[0]));
-        }
-    }
-}
-
 // ---- counts
 
 task_place ledger::place(std::int64_t in_queue, std::int64_t in_flow,
@@ -433,6 +284,9 @@ void ledger::count(const task_place& place, standing counted, int change) {
     place.flow.running += is_running ? change : 0;
     if (place.branch == nullptr) {
         place.flow.due += is_due ? change : 0;
+        if (is_due && change > 0) {
+            place.flow.head.reset();  // it may be before all others
+        }
     } else {
         place.branch->due += is_due ? change : 0;
         place.branch->is_changed = true;
@@ -455,9 +309,28 @@ void ledger::enters(const task_place& place, standing counted) {
     count(place, counted, 1);
 }
 
+void ledger::enters(const task_place& place, standing counted, const place_in_line& at) {
+    const std::optional<place_in_line> head = place.flow.head;
+    enters(place, counted);
+    keep_head(place, head, at);
+}
+
 void ledger::moves(const task_place& place, standing from, standing to) {
     count(place, from, -1);
     count(place, to, 1);
+}
+
+void ledger::moves(const task_place& place, standing from, standing to, const place_in_line& at) {
+    const std::optional<place_in_line> head = place.flow.head;
+    moves(place, from, to);
+    keep_head(place, head, at);
+}
+
+void ledger::keep_head(const task_place& place, const std::optional<place_in_line>& head,
+                       const place_in_line& at) {
+    if (head.has_value() && !place.flow.head.has_value()) {
+        place.flow.head = std::min(*head, at);
+    }
 }
 
 void ledger::leaves(const task_place& place, standing counted) {
@@ -656,19 +529,27 @@ void ledger::write(flow_row& row) {
     const std::int64_t free_at = place == whereabouts::slowed
                                      ? number_of(row.bucket(limits).next(now_.steady))
                                      : row.free_at;
+    std::optional<std::int64_t> head_rank;
+    std::optional<std::int64_t> head_id;
+    if (row.head.has_value()) {
+        head_rank = row.head->rank;
+        head_id = row.head->id;
+    }
     if (row.has_moved || place != row.place || free_at != row.free_at) {
         row.place = place;
         row.free_at = free_at;
         session_.execute_row(
             "UPDATE flows SET tasks = ?, due = ?, running = ?, ready_branches = ?, held_branches = "
-            "?, turn = ?, full_at = ?, place = ?, free_at = ? WHERE id = ?",
-            row.tasks, row.due, row.running, row.ready_branches, row.held_branches, row.turn,
-            row.full_at, static_cast<int>(place), free_at, row.id);
+            "?, head_rank = ?, head_id = ?, turn = ?, full_at = ?, place = ?, free_at = ? WHERE id "
+            "= ?",
+            row.tasks, row.due, row.running, row.ready_branches, row.held_branches, head_rank,
+            head_id, row.turn, row.full_at, static_cast<int>(place), free_at, row.id);
     } else {
         session_.execute_row(
             "UPDATE flows SET tasks = ?, due = ?, running = ?, ready_branches = ?, held_branches = "
-            "? WHERE id = ?",
-            row.tasks, row.due, row.running, row.ready_branches, row.held_branches, row.id);
+            "?, head_rank = ?, head_id = ? WHERE id = ?",
+            row.tasks, row.due, row.running, row.ready_branches, row.held_branches, head_rank,
+            head_id, row.id);
     }
     row.is_changed = false;
     row.has_moved = false;

@@ -3,91 +3,20 @@
 // counts. Each is read once, changed in memory and written once.
 #pragma once
 
-#include "service/store/rate_bucket.hpp"
 #include "service/store/sql_session.hpp"
 #include "service/store/sqlite/rows/branch_rows.hpp"
-
-#include <weir/service/flow_key.hpp>
-#include <weir/service/queue.hpp>
+#include "service/store/sqlite/rows/queue_rows.hpp"
 
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 namespace weir::service::detail {
-
-inline std::int64_t number_of(timestamp at) noexcept {
-    return at.time_since_epoch().count();
-}
-inline timestamp time_of(std::int64_t number) noexcept {
-    return timestamp(std::chrono::microseconds(number));
-}
-
-struct queue_row : queue_record {
-    std::int64_t id = 0;
-    std::int64_t turn = 0;
-    std::int64_t full_at = 0;
-    std::uint64_t keys_set = 0;  // flows with settings of their own
-    bool is_changed = false;
-
-    std::uint64_t& count(task_state state) noexcept {
-        return counts[static_cast<std::size_t>(state)];
-    }
-    rate_bucket bucket() const noexcept { return {limits.rate, limits.burst, full_at}; }
-    bool is_full() const noexcept {
-        return limits.max_running > 0 &&
-               queue_record::count(task_state::running) >= limits.max_running;
-    }
-};
-
-struct flow_row {
-    enum class whereabouts : unsigned char { idle, ready, full, slowed, paused };
-
-    std::int64_t id = 0;
-    std::int64_t queue = 0;
-    std::string key;
-    std::int64_t tasks = 0;
-    std::int64_t due = 0;  // without those in branches
-    std::int64_t running = 0;
-    std::int64_t turn = 0;
-    std::int64_t full_at = 0;
-    whereabouts place{};
-    std::int64_t free_at = 0;
-    std::int64_t ready_branches = 0;
-    std::int64_t held_branches = 0;  // of pools
-    key_settings own;
-    bool is_changed = false;
-    bool has_moved = false;  // the turn or place has changed, too
-
-    rate_bucket bucket(const queue_limits& limits) const noexcept {
-        return {own.rate_in(limits), own.burst_in(limits), full_at};
-    }
-    bool is_full(const queue_limits& limits) const noexcept {
-        return own.max_running_in(limits) > 0 && running >= own.max_running_in(limits);
-    }
-    // How many tasks may start now.
-    std::uint64_t room(const queue_limits& limits, timestamp now) const noexcept;
-};
-
-inline constexpr std::string_view queue_columns =
-    "id, name, is_paused, max_pending, max_running, rate, burst, key_max_running, key_rate, "
-    "key_burst, "
-    "pending, running, completed, failed, cancelled, due, turn, full_at, keys_set";
-queue_row read_queue(const sqlite::row& row);
-inline constexpr std::string_view flow_columns =
-    "id, queue, key, tasks, due, running, turn, full_at, place, free_at, ready_branches, "
-    "is_paused, "
-    "own_max_running, own_rate, own_burst, held_branches";
-// `first`: where its columns begin.
-flow_row read_flow(const sqlite::row& row, std::size_t first = 0);
-// Columns of a table, with its name before each.
-std::string qualified(std::string_view table, std::string_view columns);
 
 // How a task is counted.
 struct standing {
@@ -129,14 +58,20 @@ public:
     branch_row& add(branch_row row);
     destination_row& add(destination_row row);
 
-    // Reads rows together that will be asked for: those of these numbers, or of these names and
-    // keys if they exist.
-    void read_ahead(const std::set<std::int64_t>& queues, const std::set<std::int64_t>& flows,
-                    const std::set<std::int64_t>& branches);
-    void read_ahead(const std::set<std::pair<std::string_view, std::string_view>>& flows);
+    // With its key, so that it is found by that, too.
+    flow_row& add_by_key(flow_row row);
+    bool has_queue(std::int64_t id) const noexcept;
+    bool has_flow(std::int64_t id) const noexcept { return flows_by_id_.contains(id); }
+    bool has_branch(std::int64_t id) const noexcept { return branches_by_id_.contains(id); }
+    bool has_destination(std::int64_t id) const noexcept {
+        return destinations_by_id_.contains(id);
+    }
 
     void enters(const task_place& place, standing counted);
+    // The same for a task whose place is known, so that the head of its line stays known.
+    void enters(const task_place& place, standing counted, const place_in_line& at);
     void moves(const task_place& place, standing from, standing to);
+    void moves(const task_place& place, standing from, standing to, const place_in_line& at);
     void leaves(const task_place& place, standing counted);
     // Offers the branches that the flow holds to workers, whose claims check it.
     void offer_held(flow_row& row);
@@ -144,9 +79,10 @@ public:
     void close();
 
 private:
-    queue_row* find_queue(std::int64_t id) noexcept;
     std::int64_t kind_id(std::string_view kind);
     void count(const task_place& place, standing counted, int change);
+    static void keep_head(const task_place& place, const std::optional<place_in_line>& head,
+                          const place_in_line& at);
     void settle_place(branch_row& row);
     void settle_offer(branch_row& row);
     void slow_held(const flow_row& row, std::int64_t free_at);
