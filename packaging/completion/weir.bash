@@ -38,7 +38,7 @@ _weir_options() {
         limit) echo --help --config --server --token-file --ca-file --key --max-running --rate --burst \
             --max-pending --key-max-running --key-rate --key-burst --json ;;
         enable) echo --help --config --server --token-file --ca-file --kind --json ;;
-        show | queues | destinations | group)
+        show | queues | nodes | destinations | group)
             echo --help --config --server --token-file --ca-file --json ;;
         backup) echo --help --config --database --force --json ;;
         migrate) echo --help --config --database --schema --check --abort --json ;;
@@ -60,7 +60,7 @@ _weir() {
         case $word in
             serve | crawl | submit | work | status | watch | list | show | cancel | retry | delete | \
                 change | queues | keys | limit | pause | resume | redrive | schedules | group | \
-                destinations | enable | backup | migrate | ps)
+                nodes | destinations | enable | backup | migrate | ps)
                 command=$word
                 break
                 ;;
@@ -102,7 +102,7 @@ _weir() {
                 words=$(_weir_options "$command")
             elif [[ -z $command ]]; then
                 words='serve crawl submit work status watch list show cancel retry delete change queues
-                    keys limit pause resume redrive schedules group destinations enable backup migrate
+                    keys limit pause resume redrive schedules group nodes destinations enable backup migrate
                     ps'
             elif [[ $command == submit && $prev == submit ]]; then
                 words='http crawl exec sleep echo'

@@ -2,7 +2,7 @@
 # Completion of weir for fish.
 
 set -l commands serve crawl submit work status watch list show cancel retry delete change queues keys \
-    limit pause resume redrive schedules group destinations enable backup migrate ps
+    limit pause resume redrive schedules group nodes destinations enable backup migrate ps
 set -l serve '__fish_seen_subcommand_from serve'
 set -l crawl '__fish_seen_subcommand_from crawl'
 set -l submit '__fish_seen_subcommand_from submit'
@@ -18,8 +18,8 @@ set -l filtered '__fish_seen_subcommand_from list redrive cancel retry delete'
 set -l on_queue '__fish_seen_subcommand_from pause resume redrive keys limit'
 set -l limit '__fish_seen_subcommand_from limit'
 set -l keys '__fish_seen_subcommand_from keys'
-set -l remote '__fish_seen_subcommand_from submit work status watch list show cancel retry delete change queues keys limit pause resume redrive schedules group destinations enable'
-set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete change queues keys limit pause resume redrive schedules group destinations enable backup migrate'
+set -l remote '__fish_seen_subcommand_from submit work status watch list show cancel retry delete change queues keys limit pause resume redrive schedules group nodes destinations enable'
+set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete change queues keys limit pause resume redrive schedules group nodes destinations enable backup migrate'
 set -l queues '(weir queues 2>/dev/null | string replace -r "\t.*" "")'
 
 complete -c weir -f
@@ -47,6 +47,7 @@ complete -c weir -n __fish_use_subcommand -a resume -d 'Start tasks of queues ag
 complete -c weir -n __fish_use_subcommand -a redrive -d 'Run the failed tasks of a queue again'
 complete -c weir -n __fish_use_subcommand -a group -d 'Show groups of tasks, or change them'
 complete -c weir -n __fish_use_subcommand -a schedules -d 'Show schedules and their next tasks, or change them'
+complete -c weir -n __fish_use_subcommand -a nodes -d 'Show the processes that run tasks'
 complete -c weir -n __fish_use_subcommand -a destinations -d 'Show what tasks talk to, and disabled endpoints'
 complete -c weir -n __fish_use_subcommand -a enable -d 'Use endpoints again that were gone'
 complete -c weir -n __fish_use_subcommand -a backup -d 'Copy the database of a service'

@@ -33,7 +33,7 @@ constexpr const char* exit_codes =
     "Exit codes: 0 success; 1 failure; 2 usage error; 3 the task did not complete, or links are\n"
     "broken; 4 a limit ended the crawl (--require-complete); 70 a task of the program did not "
     "stop\n"
-    "before the deadline; 130, 143 stopped by a signal.";
+    "before the deadline; 78 the database needs a newer program; 130, 143 stopped by a signal.";
 
 // One of the program's commands.
 struct command {
@@ -132,6 +132,7 @@ private:
     keys_settings keys_settings_;
     limit_settings limit_settings_;
     group_settings group_settings_;
+    list_all_settings nodes_settings_;
     list_all_settings destinations_settings_;
     enable_settings enable_settings_;
     backup_settings backup_settings_;
@@ -212,6 +213,7 @@ void command_line::add_commands() {
     schedules_ = &add("schedules", "Show schedules and their next tasks, or change them",
                       schedules_settings_, &run_schedules);
     group_ = &add("group", "Show groups of tasks, or change them", group_settings_, &run_group);
+    add("nodes", "Show the processes that run tasks", nodes_settings_, &run_nodes);
     add("destinations", "Show what tasks talk to, and disabled endpoints", destinations_settings_,
         &run_destinations);
     add("enable", "Use endpoints again that were gone", enable_settings_, &run_enable);

@@ -96,6 +96,7 @@ command_install_deps() {
     local lists=()
     case ${1:-test} in
         run) lists=(run) ;;
+        cluster) lists=(run cluster) ;;
         test) lists=(run test) ;;
         ci) lists=(run test page clang format docs package package-check) ;;
         soak) lists=(run test page soak) ;;
@@ -105,7 +106,7 @@ command_install_deps() {
         newest) lists=(run test newest) ;;
         all) lists=(run test page clang format tidy bench docs package package-check newest) ;;
         *)
-            die "install-deps knows: run, test, ci, soak, bench, docs, package, newest, all;" \
+            die "install-deps knows: run, cluster, test, ci, soak, bench, docs, package, newest, all;" \
                 "not '$1'."
             ;;
     esac

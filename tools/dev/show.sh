@@ -32,6 +32,15 @@ build_estimate() {
         echo ", about $(duration $((program_cpu_seconds / $(jobs_to_use)))) from nothing"
 }
 
+# Several nodes on a database of their own, below build/.
+command_cluster() {
+    ensure_packages run cluster
+    check_build gcc-release "$program_megabytes"
+    { configure gcc-release && build gcc-release weir; } >&2 || die "the program does not build."
+    exec python3 "$root/tools/dev/cluster/cluster.py" --folder "$root/build/cluster" \
+        --program "$(build_dir gcc-release)/tools/weir/weir" "$@"
+}
+
 # A tour of the examples.
 command_examples() {
     ensure_packages run

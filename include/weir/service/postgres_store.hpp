@@ -32,9 +32,19 @@ struct postgres_store_options {
     std::chrono::milliseconds lock_timeout = std::chrono::seconds(4);
     clock::duration connect_timeout = std::chrono::seconds(5);
     std::size_t max_queues = default_max_queues;  // further queues are refused; existing ones stay
+    // Upgrades the tables even while older programs use them that cannot use the new ones.
+    bool upgrades_in_use = false;
     // Leases and delays are measured by the server's clock, so that the clocks of machines need not
     // agree. False, for tests that choose the time: by the caller's.
     bool uses_server_clock = true;
+};
+
+// The tables were made by a newer program, and this one cannot use them: starting it again does not
+// help.
+class store_too_new : public store_unavailable {
+public:
+    explicit store_too_new(const std::string& what)
+        : store_unavailable(what, db::retry_advice::no) {}
 };
 
 // Whether the text is the URL of a PostgreSQL database: postgres://... or postgresql://...
@@ -43,8 +53,8 @@ bool is_postgres_url(std::string_view text) noexcept;
 // Connects, and creates or upgrades the tables. Several services may do so at once. Throws
 // store_unavailable with the reason and what to do: no server, a server that is older than version
 // 12, a standby or a read-only database, missing privileges, the schema of another program, tables
-// of a newer version. Its advice() is no if waiting does not help. Messages never contain the
-// password.
+// of a newer version (store_too_new). Its advice() is no if waiting does not help. Messages never
+// contain the password.
 task<std::unique_ptr<store>> open_postgres_store(std::string url,
                                                  postgres_store_options options = {});
 

@@ -36,8 +36,9 @@
 namespace weir::service {
 
 namespace detail {
+class node_news;
 class worker_desk;
-}
+}  // namespace detail
 
 class workflow_desk;  // in workflow_desk.hpp
 
@@ -88,7 +89,10 @@ struct node_info : node_record {
     bool is_alive = false;                 // its lease is valid
     bool is_self = false;                  // the process that answers
     std::optional<timestamp> lease_until;  // on the calendar; empty unless it is alive
-    std::size_t running = 0;               // tasks
+    // When this process has heard of it: from itself, or else by its last heartbeat. Empty: not
+    // since its lease has ended.
+    std::optional<timestamp> heard_at;
+    std::size_t running = 0;  // tasks
 };
 
 class service {
@@ -177,6 +181,7 @@ public:
     store& kept_in() noexcept;
     // For the API.
     detail::worker_desk& workers() noexcept;
+    detail::node_news& news() noexcept;
 
 private:
     struct components;

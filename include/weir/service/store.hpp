@@ -61,6 +61,7 @@ public:
 };
 
 class workflow_store;  // in workflow_store.hpp
+class node_channel;    // in node_channel.hpp
 
 // ---- submitting
 
@@ -497,6 +498,10 @@ public:
     // a small transaction. Throws store_unavailable. For /readyz.
     virtual task<> probe(moment now) = 0;
     virtual task<> close() = 0;
+
+    // Messages between the processes that share the store. Null: it has one process, or it has no
+    // way to tell the others.
+    virtual node_channel* channel() noexcept { return nullptr; }
 
     // At most one observer, not owned; null removes it.
     virtual void observe(store_observer* observer) noexcept = 0;

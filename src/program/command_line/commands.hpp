@@ -199,6 +199,7 @@ struct group_settings {
 void add_options(options& to, group_settings& settings);
 int run_group(const group_settings& settings);
 
+int run_nodes(const list_all_settings& settings);
 int run_destinations(const list_all_settings& settings);
 
 struct enable_settings {

@@ -28,6 +28,7 @@
 #include <weir/service/api.hpp>
 #include <weir/service/handlers/http_delivery.hpp>
 #include <weir/service/handlers/trial.hpp>
+#include <weir/service/postgres_store.hpp>
 #include <weir/time.hpp>
 #include <weir/timeout.hpp>
 
@@ -236,6 +237,21 @@ task<> serve(const serve_settings& settings, const serve_plan& plan) {
     co_await with_group(parts);
 }
 
+task<int> serve_or_refuse(const serve_settings& settings, const serve_plan& plan) {
+    constexpr int configuration_error = 78;  // EX_CONFIG: another start does not help
+    std::string problem;
+    try {
+        co_await serve(settings, plan);
+    } catch (const service::store_too_new& error) {
+        problem = error.what();
+    }
+    if (problem.empty()) {
+        co_return 0;
+    }
+    print_error(problem);
+    co_return configuration_error;
+}
+
 }  // namespace
 
 int run_serve(const serve_settings& settings) {
@@ -249,7 +265,7 @@ int run_serve(const serve_settings& settings) {
     plan.service.log = &write_log;
     loop_options options;
     options.shutdown_deadline = plan.service.drain_limit + std::chrono::seconds(10);
-    return weir::run_main(serve(settings, plan), std::move(options));
+    return weir::run_main(serve_or_refuse(settings, plan), std::move(options));
 }
 
 }  // namespace weir::program

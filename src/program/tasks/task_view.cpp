@@ -58,6 +58,12 @@ void task_view::take(const json::value& message) {
         }
     } else if (type == "stats") {
         take_stats(message);
+    } else if (type == "subscribed") {
+        const json::object& facts = message.as_object();
+        const json::value* const is_known = facts.if_contains("is_known");
+        if (is_known != nullptr && *is_known == false) {
+            open_.clear();  // changes of other nodes were missed
+        }
     } else if (type == "error") {
         set_problem(text_of(message, "detail"));
     }

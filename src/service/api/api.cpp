@@ -22,6 +22,7 @@
 #include "service/api/status_resource.hpp"
 #include "service/api/task_resource.hpp"
 #include "service/api/worker_resource.hpp"
+#include "service/cluster/node_news.hpp"
 
 #include <weir/error.hpp>
 #include <weir/http/answered.hpp>
@@ -75,12 +76,21 @@ struct api_parts {
         add(event_routes.routes());
         add(status_routes.routes());
         events.on_change = [this] { sampler.start(); };
+        detail::node_news& news = tasks.news();
+        if (news.is_shared()) {
+            news.add_observer(&events);
+            news.add_observer(&ends);
+            events.on_open = [&news] { news.interest_changed(); };
+            ends.on_wait = [&news] { news.interest_changed(); };
+        }
         tasks.observe(&observers);
         tasks.on_drain([this] { ends.release_all(); });
     }
     api_parts(const api_parts&) = delete;
     api_parts& operator=(const api_parts&) = delete;
     ~api_parts() {
+        tasks.news().remove_observer(&events);
+        tasks.news().remove_observer(&ends);
         tasks.observe(nullptr);
         tasks.on_drain({});
     }

@@ -6,6 +6,8 @@
 
 #include "service/engine/wall_clock.hpp"
 
+#include <chrono>
+
 namespace weir::service::detail {
 
 void end_waiters::changed(std::span<const task_event> events) noexcept {
@@ -14,12 +16,34 @@ void end_waiters::changed(std::span<const task_event> events) noexcept {
     }
     for (const task_event& each : events) {
         if (is_final(state_of(each.view))) {
-            const auto [first, last] = waiting_.equal_range(each.id.number());
-            for (auto found = first; found != last; ++found) {
-                found->second->is_over_.set();
-            }
+            end(each.id);
         }
     }
+}
+
+void end_waiters::ended_elsewhere(std::span<const task_end> ends) noexcept {
+    if (waiting_.empty()) {
+        return;
+    }
+    for (const auto& [id, state] : ends) {
+        end(id);
+    }
+}
+
+void end_waiters::end(task_id id) noexcept {
+    const auto [first, last] = waiting_.equal_range(id.number());
+    for (auto found = first; found != last; ++found) {
+        found->second->is_over_.set();
+    }
+}
+
+void end_waiters::add_interest(news_interest& to) {
+    constexpr clock::duration kept = std::chrono::seconds(5);
+    const clock::time_point now = weir::now();
+    if (!waiting_.empty()) {
+        last_wait_ = now;
+    }
+    to.ends = to.ends || (last_wait_ != clock::time_point::min() && now < last_wait_ + kept);
 }
 
 void end_waiters::release_all() noexcept {

@@ -21,6 +21,11 @@ namespace {
 constexpr std::string_view queue_prefix = "queue:";
 constexpr std::string_view task_prefix = "task:";
 
+// Of all tasks, or those of a queue.
+bool has_tasks_of_many(std::string_view topic) {
+    return topic == "all" || topic.starts_with(queue_prefix);
+}
+
 void begin_message(json_writer& json, std::string_view type, std::string_view topic,
                    const ws::position& at) {
     json.begin_object();
@@ -93,6 +98,9 @@ feed::topic& feed::find_or_open(std::string_view name, const queue_patterns* onl
     if (place.name == "all" && only == nullptr) {
         all_ = &place;
     }
+    if (on_open) {
+        on_open();
+    }
     return place;
 }
 
@@ -131,6 +139,24 @@ void feed::collect_for_views(const task_event& event) {
     }
 }
 
+void feed::collect_event(const task_event& event) {
+    if (topics_.empty()) {
+        return;
+    }
+    if (all_ != nullptr) {
+        collect(*all_, event);
+    }
+    if (topic* const queue = find(queue_prefix, event.queue)) {
+        collect(*queue, event);
+    }
+    if (task_topics_ > 0) {
+        if (topic* const task = find(task_prefix, event.id.text())) {
+            collect(*task, event);
+        }
+    }
+    collect_for_views(event);
+}
+
 void feed::changed(std::span<const task_event> events) noexcept {
     ++queues_changes_;
     const std::size_t waited = waiting_.size();
@@ -140,21 +166,7 @@ void feed::changed(std::span<const task_event> events) noexcept {
         }
         for (const task_event& each : events) {
             record_latency(each);
-            if (topics_.empty()) {
-                continue;
-            }
-            if (all_ != nullptr) {
-                collect(*all_, each);
-            }
-            if (topic* const queue = find(queue_prefix, each.queue)) {
-                collect(*queue, each);
-            }
-            if (task_topics_ > 0) {
-                if (topic* const task = find(task_prefix, each.id.text())) {
-                    collect(*task, each);
-                }
-            }
-            collect_for_views(each);
+            collect_event(each);
         }
         send_due(waited);  // the others wait for the timer
     } catch (...) {
@@ -165,6 +177,64 @@ void feed::changed(std::span<const task_event> events) noexcept {
 
 void feed::queue_changed(std::string_view) noexcept {
     ++queues_changes_;
+}
+
+// Latencies are those of the process that runs a task. It has not said which queues the changes
+// beyond its limit are of, so they count for all.
+void feed::changed_elsewhere(std::span<const task_event> events, std::uint64_t more) noexcept {
+    ++queues_changes_;
+    const std::size_t waited = waiting_.size();
+    try {
+        if (on_change) {
+            on_change();
+        }
+        for (const task_event& each : events) {
+            collect_event(each);
+        }
+        if (more > 0) {
+            for (const auto& [key, each] : topics_) {
+                if (has_tasks_of_many(each->name)) {
+                    each->more += more;
+                    wait_to_send(*each);
+                }
+            }
+        }
+        send_due(waited);
+    } catch (...) {
+        // As in changed().
+    }
+}
+
+// A subscriber that has the position of this message has missed nothing since then.
+void feed::missed_elsewhere() noexcept {
+    ++queues_changes_;
+    try {
+        for (const auto& [key, each] : topics_) {
+            if (!has_tasks_of_many(each->name) && !each->name.starts_with(task_prefix)) {
+                continue;
+            }
+            publish_to(*each, "subscribed", [](json_writer& json) {
+                json.member("replayed", 0).member("missed", 0).member("is_known", false);
+            });
+        }
+    } catch (...) {
+        // As in changed().
+    }
+}
+
+void feed::add_interest(news_interest& to) {
+    to.all = to.all || topics_.size() > task_topics_ ||
+             to.tasks.size() + task_topics_ > news_interest::max_tasks;
+    if (to.all || task_topics_ == 0) {
+        return;
+    }
+    for (const auto& [key, each] : topics_) {
+        if (each->name.starts_with(task_prefix)) {
+            if (const auto id = task_id::parse(each->name.substr(task_prefix.size()))) {
+                to.tasks.insert(*id);
+            }
+        }
+    }
 }
 
 void feed::record_latency(const task_event& event) noexcept {
@@ -190,9 +260,13 @@ void feed::collect(topic& to, const task_event& event) {
         to.places.erase(place);
         ++to.more;
     }
-    if (!to.is_waiting) {
-        to.is_waiting = true;
-        waiting_.push_back(&to);
+    wait_to_send(to);
+}
+
+void feed::wait_to_send(topic& target) {
+    if (!target.is_waiting) {
+        target.is_waiting = true;
+        waiting_.push_back(&target);
     }
 }
 

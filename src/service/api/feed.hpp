@@ -7,6 +7,9 @@
 // the number of further tasks. The more subscribers a topic has, the longer its interval, so that
 // the traffic stays bounded and subscribers do not slow down submits.
 //
+// Changes of other processes on the same store come in as these tell them; where some may have been
+// missed, the topics begin anew.
+//
 // Changes are collected only for topics that exist. A topic without subscribers lingers for a
 // while, for clients that reconnect with their position; then it ends, and its positions become
 // unknown.
@@ -14,6 +17,7 @@
 
 #include "service/api/access_rights.hpp"
 #include "service/api/json/json_writer.hpp"
+#include "service/cluster/news_observer.hpp"
 
 #include <weir/clock.hpp>
 #include <weir/flow/decision/latency_histogram.hpp>
@@ -47,7 +51,7 @@ struct feed_options {
                          .keep_for = std::chrono::minutes(2)};
 };
 
-class feed final : public store_observer {
+class feed final : public store_observer, public news_observer {
 public:
     explicit feed(const feed_options& options = {});
     feed(const feed&) = delete;
@@ -56,9 +60,16 @@ public:
 
     // Called with each change, before it is published; must not throw.
     std::function<void()> on_change;
+    // Called when a topic is opened; must not throw.
+    std::function<void()> on_open;
 
     void changed(std::span<const task_event> events) noexcept override;
     void queue_changed(std::string_view queue) noexcept override;
+    void changed_elsewhere(std::span<const task_event> events,
+                           std::uint64_t more) noexcept override;
+    void queues_changed_elsewhere() noexcept override { ++queues_changes_; }
+    void missed_elsewhere() noexcept override;
+    void add_interest(news_interest& to) override;
 
     // The canonical name of a topic, with ids in lower case. Throws http::problem (422) if the name
     // is not a topic.
@@ -128,6 +139,8 @@ private:
     void collect_for_views(const task_event& event);
     void publish_to(const topic& target, std::string_view type,
                     const std::function<void(json_writer&)>& write);
+    void collect_event(const task_event& event);
+    void wait_to_send(topic& target);
     void record_latency(const task_event& event) noexcept;
     void collect(topic& to, const task_event& event);
     void send_due(std::size_t first);

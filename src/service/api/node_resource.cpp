@@ -18,6 +18,7 @@ void write_node(json_writer& json, const node_info& node) {
     json.member("started_at", node.started_at);
     json.member("is_alive", node.is_alive);
     json.member("lease_until", node.lease_until);
+    json.member("heard_at", node.heard_at);
     json.member("is_self", node.is_self);
     json.member("running", node.running);
     json.end_object();

@@ -7,6 +7,8 @@
 
 #include "service/api/stats_sampler.hpp"
 
+#include "service/cluster/node_news.hpp"
+
 #include <weir/spawn.hpp>
 
 #include <algorithm>
@@ -105,9 +107,20 @@ void stats_sampler::measure_rates(stats_sample& to) const {
     to.failed = rate(&service_stats::failed);
 }
 
+// The rates are those of all processes on the store.
+service_stats stats_sampler::read() const {
+    service_stats all = tasks_.stats();
+    const news_counters& others = tasks_.news().others().counters();
+    all.submitted += others.submitted;
+    all.started += others.started;
+    all.completed += others.completed;
+    all.failed += others.failed;
+    return all;
+}
+
 void stats_sampler::sample() {
     sampled_at_ = loop_.now();
-    readings_.push_back({sampled_at_, tasks_.stats()});
+    readings_.push_back({sampled_at_, read()});
     while (readings_[1].at <= sampled_at_ - rate_window) {
         readings_.pop_front();
     }

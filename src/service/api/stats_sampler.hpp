@@ -46,6 +46,7 @@ private:
         service_stats stats;
     };
 
+    service_stats read() const;
     void arm();
     void sample();
     void measure_rates(stats_sample& to) const;

@@ -356,13 +356,24 @@ task<bool> task_resource::is_hidden(const submit_result& found,
 }
 
 // The waiter is made before the task is looked up: an end in between is not missed. A service that
-// drains starts no more tasks, so its answers do not wait.
+// drains starts no more tasks, so its answers do not wait. Where other processes use the store, and
+// one of them may have ended the task unheard, it is looked up again after a while.
 task<std::optional<task_detail>> task_resource::find_ended(task_id id, clock::duration limit) {
+    constexpr clock::duration first_look = std::chrono::seconds(1);
+    constexpr clock::duration longest_look = std::chrono::seconds(8);
     end_waiters::waiter ended(ends_, id);
     std::optional<task_detail> found = co_await tasks_.find(id);
     if (found && !is_final(found->task.state) && !tasks_.stats().is_draining) {
-        co_await ended.wait(limit);
-        found = co_await tasks_.find(id);
+        const clock::time_point latest = weir::now() + limit;
+        clock::duration next_look = tasks_.news().is_shared() ? first_look : limit;
+        bool is_at_end = false;
+        while (!is_at_end) {
+            co_await ended.wait(std::min(next_look, latest - weir::now()));
+            is_at_end = ended.is_over() || weir::now() >= latest;
+            next_look = std::min(2 * next_look, longest_look);
+            found = co_await tasks_.find(id);
+            is_at_end = is_at_end || !found || is_final(found->task.state);
+        }
     }
     co_return found;
 }

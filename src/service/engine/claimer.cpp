@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 constexpr clock::duration audit_interval = 30s;
 constexpr clock::duration min_pause = 1ms;
+constexpr clock::duration follow_interval = 10ms;
 
 bool is_before(const run_key& one, const run_key& other) noexcept {
     return std::pair(one.id, one.run) < std::pair(other.id, other.run);
@@ -65,6 +66,11 @@ void claimer::close() {
     trigger_.wake();
 }
 
+void claimer::follow() {
+    is_following_ = true;
+    trigger_.claim_now();
+}
+
 void claimer::note_cancelled(task_id id) {
     if (claiming_for_ != nullptr) {
         cancelled_meanwhile_.push_back(id);
@@ -77,6 +83,9 @@ task<> claimer::run(task_group group) {
         if (trigger_.is_wanted() && can_claim && weir::now() >= not_before_) {
             co_await claim_once(group);
         } else {
+            if (trigger_.is_wanted() && news_ != nullptr && runs_.free_workers() == 0) {
+                news_->no_worker_is_free();
+            }
             co_await trigger_.wait(can_claim ? not_before_ : clock::time_point::max());
         }
     }
@@ -113,7 +122,12 @@ task<> claimer::claim_once(const task_group& group) {
         not_before_ = weir::now() + store_.next_delay(delays_);
         co_return;
     }
-    clock::time_point next = weir::now() + options_.poll;
+    clock::time_point next =
+        weir::now() + (news_ != nullptr ? news_->vary(options_.poll) : options_.poll);
+    is_following_ = is_following_ && !answer.tasks.empty();
+    if (is_following_) {
+        next = std::min(next, weir::now() + follow_interval);
+    }
     if (answer.next_at.has_value()) {
         next = std::clamp(time_.steady_loop_time(*answer.next_at), weir::now() + min_pause, next);
     }
@@ -121,7 +135,11 @@ task<> claimer::claim_once(const task_group& group) {
     if (answer.tasks.size() >= request.limit) {
         trigger_.claim_now();
     }
+    const bool is_idle = answer.tasks.size() < request.limit;
     dispatch(std::move(answer), owner, group);
+    if (news_ != nullptr) {
+        news_->claimed(is_idle);
+    }
 }
 
 void claimer::dispatch(claimed&& answer, const lease& owner, const task_group& group) {

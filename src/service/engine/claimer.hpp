@@ -2,6 +2,7 @@
 // Claims tasks for free workers and hands them to the runner.
 #pragma once
 
+#include "service/cluster/node_news.hpp"
 #include "service/engine/claim_trigger.hpp"
 #include "service/engine/event_log.hpp"
 #include "service/engine/lease_keeper.hpp"
@@ -21,6 +22,8 @@ public:
     claimer(const claimer&) = delete;
     claimer& operator=(const claimer&) = delete;
 
+    // Also told of what it finds, where other processes use the store.
+    void set_news(node_news& news) noexcept { news_ = &news; }
     // Before run().
     void open();
     // Claims until close(). Tasks run in the group.
@@ -30,6 +33,10 @@ public:
     bool is_closed() const noexcept { return is_closed_; }
     // False after a claim that failed, until one succeeds.
     bool has_succeeded() const noexcept { return has_succeeded_; }
+
+    // Another process has tasks that it has no worker for: claims now, and soon again as long as
+    // that finds some.
+    void follow();
 
     // The task was cancelled; the claim in flight may bring it.
     void note_cancelled(task_id id);
@@ -60,7 +67,9 @@ private:
     settler& ends_;
     const settlement_builder& builder_;
     const service_options& options_;
+    node_news* news_ = nullptr;
 
+    bool is_following_ = false;
     bool has_succeeded_ = true;
     bool is_closed_ = false;
     const lease* claiming_for_ = nullptr;       // while a claim is in flight

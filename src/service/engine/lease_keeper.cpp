@@ -39,7 +39,8 @@ task<> lease_keeper::run() {
         if (current().is_registered) {
             next = std::min(next, current().expires_at - margin());
         }
-        co_await sleep_until(next);
+        co_await wait_until(is_beat_due_, next);
+        is_beat_due_.clear();
         if (current().is_registered && weir::now() >= current().expires_at) {
             lose("it was not renewed in time");
         }

@@ -28,6 +28,8 @@ public:
     // The first heartbeat. If the store is unavailable, run() repeats it.
     task<> register_node();
     task<> run();
+    // The next heartbeat is due: a run was cancelled, perhaps one of this node.
+    void beat_now() { is_beat_due_.set(); }
     // Ends all leases in the store, so that other nodes need not wait for them to expire. To be
     // called last: a later heartbeat would register the node again. Takes two seconds at most.
     task<> release_all();
@@ -60,6 +62,7 @@ private:
     std::list<lease> leases_;
     bool is_answered_ = true;  // the last heartbeat
     event registered_;
+    event is_beat_due_;
 };
 
 }  // namespace weir::service::detail

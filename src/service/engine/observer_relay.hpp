@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A store has one observer; this one passes changes on to the desk of workers, while workers use
-// it, and to the observer of the service. The store makes no events for neither.
+// it, to the news for other processes, and to the observer of the service. The store makes no
+// events for none of them.
 #pragma once
 
 #include <weir/service/store.hpp>
@@ -26,6 +27,10 @@ public:
         inner_ = observer;
         attach();
     }
+    void set_news(store_observer* observer) noexcept {
+        news_ = observer;
+        attach();
+    }
     void set_outer(store_observer* observer) noexcept {
         outer_ = observer;
         attach();
@@ -35,6 +40,9 @@ public:
         if (inner_ != nullptr) {
             inner_->changed(events);
         }
+        if (news_ != nullptr) {
+            news_->changed(events);
+        }
         if (outer_ != nullptr) {
             outer_->changed(events);
         }
@@ -43,17 +51,23 @@ public:
         if (inner_ != nullptr) {
             inner_->queue_changed(queue);
         }
+        if (news_ != nullptr) {
+            news_->queue_changed(queue);
+        }
         if (outer_ != nullptr) {
             outer_->queue_changed(queue);
         }
     }
 
 private:
-    bool is_attached() const noexcept { return inner_ != nullptr || outer_ != nullptr; }
+    bool is_attached() const noexcept {
+        return inner_ != nullptr || news_ != nullptr || outer_ != nullptr;
+    }
     void attach() noexcept { source_.observe(is_attached() ? this : nullptr); }
 
     store& source_;
     store_observer* inner_ = nullptr;
+    store_observer* news_ = nullptr;
     store_observer* outer_ = nullptr;
 };
 

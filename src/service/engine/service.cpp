@@ -19,6 +19,7 @@
 //   store_workflows    submits tasks that come after others, and changes groups
 //   task_metrics       counts runs and their ends, by queue and kind
 //   tracer             makes spans of submits and runs
+//   node_news          tells other processes on the store what happens here, and hears of theirs
 //   worker_desk        hands tasks to workers over the API, and takes their results
 //
 // run() waits in the body of its group until it is stopped, and intercepts that stop, so that the
@@ -30,11 +31,13 @@
 #include "service/engine/checked_options.hpp"
 #include "service/engine/claimer.hpp"
 #include "service/engine/destination_limits.hpp"
+#include "service/engine/engine_news.hpp"
 #include "service/engine/node_list.hpp"
 #include "service/engine/observer_relay.hpp"
 #include "service/engine/operation_desk.hpp"
 #include "service/engine/rescuer.hpp"
 #include "service/engine/scheduler.hpp"
+#include "service/engine/stats_metrics.hpp"
 #include "service/engine/store_workflows.hpp"
 #include "service/engine/sweeper.hpp"
 #include "service/workers/worker_desk.hpp"
@@ -63,6 +66,9 @@ struct service::components {
     components(weir::service::store& target, const service_options& settings)
         : options(detail::checked_options(settings)), store(target, options.store_timeout, log) {
         workers.on_first_use([this] { observers.set_inner(&workers); });
+        if (news.is_shared()) {
+            claimer.set_news(news);
+        }
     }
 
     const service_options options;
@@ -93,12 +99,16 @@ struct service::components {
     detail::store_workflows workflows{store, time, trigger, traces, claimer, runner, handlers};
     detail::worker_desk workers{store,   time,    log,    handlers, builder,
                                 trigger, metrics, traces, options};
+    detail::engine_news engine{
+        handlers, runner, claimer, leases, workers, time, [this] { return stats(); }};
+    detail::node_news news{store.target(), engine, options.heartbeat};
     detail::observer_relay observers{store.target()};
     hook<void()> on_drain;
     std::uint64_t submitted = 0;
     bool is_running = false;
 
     weir::task<> run();
+    service_stats stats() const noexcept;
     // A task that a schedule has replaced runs perhaps here; other nodes learn of it by their
     // heartbeats.
     void stop_replaced(const submit_result& fired) {
@@ -155,10 +165,14 @@ public:
         parts.leases.take_first();
         parts.claimer.open();
         parts.workers.open();
+        if (parts.news.is_shared()) {
+            parts.observers.set_news(&parts.news);
+        }
     }
     run_guard(const run_guard&) = delete;
     run_guard& operator=(const run_guard&) = delete;
     ~run_guard() {
+        parts_.observers.set_news(nullptr);
         parts_.settler.forget_all();
         parts_.leases.forget_all();
         parts_.is_running = false;
@@ -174,6 +188,7 @@ task<> service::components::run() {
     const run_guard guard(*this);
     outcome<> ended = co_await intercept(run_all());
     co_await shield(leases.release_all());
+    co_await shield(news.leave());
     co_await std::move(ended);
 }
 
@@ -191,6 +206,7 @@ task<> service::components::run_in(task_group group) {
     const any_handle until_the_end[] = {
         group.spawn(settler.run(), {.name = "service settler"}),
         group.spawn(leases.run(), {.name = "service lease keeper"}),
+        group.spawn(news.run(), {.name = "service news"}),
         group.spawn(endpoints.run(), {.name = "service endpoint list"}),
         group.spawn(progress.run(), {.name = "service progress writer"}),
         group.spawn(workers.run(), {.name = "service workers"}),
@@ -443,7 +459,7 @@ task<std::vector<destination_record>> service::destinations(std::size_t limit) {
 task<std::vector<node_info>> service::nodes() {
     std::string self = parts_->is_running ? std::string(parts_->leases.current().node()) : "";
     return detail::list_nodes(parts_->store, parts_->time.moment_now(), std::move(self),
-                              max_listed_nodes);
+                              parts_->news.others(), parts_->options.lease, max_listed_nodes);
 }
 
 task<std::vector<endpoint_record>> service::disabled_endpoints() {
@@ -544,18 +560,26 @@ moment service::moment_now() const {
     return parts_->time.moment_now();
 }
 
-service_stats service::stats() const noexcept {
+detail::node_news& service::news() noexcept {
+    return parts_->news;
+}
+
+service_stats service::components::stats() const noexcept {
     service_stats all;
-    all.submitted = parts_->submitted + parts_->workflows.submitted();
-    parts_->runner.add_to(all);
-    parts_->settler.add_to(all);
-    parts_->rescuer.add_to(all);
-    parts_->scheduler.add_to(all);
-    parts_->workers.add_to(all);
-    all.is_draining = parts_->claimer.is_closed();
-    all.store_is_well = parts_->store.is_available();
-    all.can_claim = parts_->claimer.has_succeeded();
+    all.submitted = submitted + workflows.submitted();
+    runner.add_to(all);
+    settler.add_to(all);
+    rescuer.add_to(all);
+    scheduler.add_to(all);
+    workers.add_to(all);
+    all.is_draining = claimer.is_closed();
+    all.store_is_well = store.is_available();
+    all.can_claim = claimer.has_succeeded();
     return all;
+}
+
+service_stats service::stats() const noexcept {
+    return parts_->stats();
 }
 
 store& service::kept_in() noexcept {
@@ -563,25 +587,10 @@ store& service::kept_in() noexcept {
 }
 
 void service::write_metrics(metric_writer& to) const {
-    const service_stats now = stats();
-    const auto total = [&](std::string_view name, std::string_view help, std::uint64_t value) {
-        to.counter(name, help, {}, static_cast<double>(value));
-    };
-    total("weir_service_submitted_total", "Tasks submitted", now.submitted);
-    total("weir_service_started_total", "Runs started", now.started);
-    total("weir_service_completed_total", "Tasks completed", now.completed);
-    total("weir_service_failed_total", "Runs that failed or timed out", now.failed);
-    total("weir_service_dead_total", "Tasks that will not be retried", now.dead);
-    total("weir_service_cancelled_total", "Tasks cancelled", now.cancelled);
-    total("weir_service_rescued_total", "Tasks rescued from dead nodes", now.rescued);
-    total("weir_service_fenced_total", "Results that came too late", now.fenced);
-    to.gauge("weir_service_running", "Tasks running", {}, static_cast<double>(now.running));
-    to.gauge("weir_service_workers", "Tasks that may run at a time", {},
-             static_cast<double>(parts_->options.workers));
-    to.gauge("weir_service_draining", "1 while the service drains", {}, now.is_draining ? 1 : 0);
-    to.gauge("weir_service_store_up", "1 if the store is available", {}, now.store_is_well ? 1 : 0);
+    detail::write_stats(to, stats(), parts_->options.workers);
     parts_->metrics.write(to);
     parts_->workers.write_metrics(to);
+    parts_->news.write_metrics(to);
 }
 
 }  // namespace weir::service

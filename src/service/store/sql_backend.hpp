@@ -9,6 +9,10 @@
 #include <functional>
 #include <span>
 
+namespace weir::service {
+class node_channel;
+}
+
 namespace weir::service::detail {
 
 // May run again after a failed commit, so it changes nothing but the tables and what it returns.
@@ -58,6 +62,8 @@ public:
     virtual task<> close() = 0;
     // Whether several machines use the database: see id_source.
     virtual bool is_shared() const noexcept { return false; }
+    // See store::channel().
+    virtual node_channel* channel() noexcept { return nullptr; }
 };
 
 }  // namespace weir::service::detail

@@ -62,6 +62,10 @@ void disable_and_enable(const std::string& address) {
     const std::string url = address + "/hook";
     const serving here({"--drain", "0.1", "--allow-address", "127.0.0.0/8"});
     EXPECT_TRUE(has(on_terminal(here, {"destinations"}, 80), "no destinations"));
+    const program_output nodes = here.ask("nodes");
+    ASSERT_EQ(lines_in(nodes.out).size(), 1U) << nodes.out << nodes.err;
+    EXPECT_TRUE(has(nodes.out, "\tanswers\t0\t")) << nodes.out;
+    EXPECT_TRUE(has(here.ask("nodes", {"--json"}).out, "heard_at"));
     const std::string payload = R"({"url": ")" + url + R"(?id=1"})";
     EXPECT_EQ(here.ask("submit", {"http", payload, "--wait"}).code, 3);
     const program_output listed = here.ask("destinations");

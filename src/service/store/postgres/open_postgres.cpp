@@ -3,6 +3,7 @@
 // writes, and some for reads. Writes that wait while a transaction is under way are performed
 // together in the next.
 
+#include "service/store/postgres/pg_channel.hpp"
 #include "service/store/postgres/pg_schema.hpp"
 #include "service/store/postgres/pg_writer.hpp"
 #include "service/store/sql_backends.hpp"
@@ -167,6 +168,7 @@ public:
             try {
                 link.open();
                 detail::prepare_schema(link, settings_.options);
+                channel_.emplace(settings_, detail::channel_name(link, settings_.options));
             } catch (...) {
                 link.close();
                 throw;
@@ -197,6 +199,7 @@ public:
         return (*std::ranges::min_element(readers_, fewer))->read(work);
     }
     task<> close() override {
+        channel_->close();
         for (const auto& each : readers_) {
             co_await each->close();
         }
@@ -206,6 +209,7 @@ public:
         co_await own_rows_.close();
     }
     bool is_shared() const noexcept override { return true; }
+    node_channel* channel() noexcept override { return &*channel_; }
 
 private:
     task<> perform(pg_write& mine) {
@@ -265,6 +269,7 @@ private:
     }
 
     pg_settings settings_;
+    std::optional<detail::pg_channel> channel_;  // made by prepare()
     std::vector<std::unique_ptr<pg_lane>> readers_;
     pg_lane own_rows_;
     std::mutex guard_;

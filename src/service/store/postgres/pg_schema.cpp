@@ -4,6 +4,12 @@
 // has the last transaction that each store has committed, so that a store whose COMMIT was not
 // answered can find out what became of it.
 //
+// `meta` also has the oldest program that may use the tables, and `writers` the version of each
+// program. A step that older programs can live with is made while these run; any other waits until
+// none has written for half a minute (each looks for work every second), or is told not to wait.
+// Changing a table takes a lock on it, behind which all others queue up, so a step gives up after a
+// second and tries again.
+//
 // Tables of queues are updated all the time: pages have room for new versions of their rows, and
 // autovacuum comes early and does not sleep long.
 
@@ -14,9 +20,13 @@
 #include <weir/service/store.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <random>
 #include <span>
+#include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace weir::service::detail {
@@ -28,10 +38,12 @@ constexpr int oldest_server = 12'00'00;
 constexpr const char* own_tables = R"sql(
 INSERT INTO meta VALUES('weir_task_store', 0);
 INSERT INTO meta VALUES('lock', 0);
+INSERT INTO meta VALUES('oldest_program', 0);
 CREATE TABLE writers(
     id TEXT PRIMARY KEY,
     number INTEGER NOT NULL,
-    at INTEGER NOT NULL) WITHOUT ROWID;
+    at INTEGER NOT NULL,
+    version INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 )sql";
 
 constexpr const char* storage_options =
@@ -91,8 +103,16 @@ std::int64_t find_version(pg_link& link, const postgres_store_options& options) 
            names.front() + ": choose another schema for the task store");
 }
 
-void run_steps(pg_link& link, std::int64_t found) {
-    const std::span<const char* const> steps = schema_steps();
+// Programs of older versions that write now, other than those that can use the newest tables.
+std::int64_t count_older_programs(pg_link& link, const pg_versions& versions) {
+    constexpr const char* query =
+        "SELECT count(*) FROM writers WHERE version < ? AND at > extract(epoch from "
+        "clock_timestamp()) - 30";
+    return link.query(query, versions.oldest_program).one<std::int64_t>();
+}
+
+void run_steps(pg_link& link, std::int64_t found, const pg_versions& versions) {
+    const std::span<const char* const> steps = versions.scripts;
     const std::string& schema = link.dialect().schema();
     std::string sql;
     if (found == 0) {
@@ -110,6 +130,8 @@ void run_steps(pg_link& link, std::int64_t found) {
     }
     sql += "UPDATE " + schema + ".meta SET value = " + std::to_string(steps.size()) +
            " WHERE name = 'weir_task_store';\n";
+    sql += "UPDATE " + schema + ".meta SET value = " + std::to_string(versions.oldest_program) +
+           " WHERE name = 'oldest_program';\n";
     for (const char* const table :
          {"tasks", "queues", "flows", "branches", "destinations", "nodes", "workers", "writers"}) {
         sql += "ALTER TABLE " + schema + "." + table + " SET (" + storage_options + ");\n";
@@ -117,30 +139,100 @@ void run_steps(pg_link& link, std::int64_t found) {
     link.script(sql);
 }
 
-}  // namespace
+// Of stores that were made before there were versions of programs.
+void add_columns(pg_link& link) {
+    const std::string& schema = link.dialect().schema();
+    const pg::rows found =
+        link.ask("SELECT count(*) FROM pg_catalog.pg_attribute WHERE attrelid = '" + schema +
+                 ".writers'::pg_catalog.regclass AND attname = 'version'");
+    if (found.one<std::int64_t>() == 0) {
+        link.ask("ALTER TABLE " + schema +
+                 ".writers ADD COLUMN IF NOT EXISTS version bigint NOT NULL DEFAULT 0");
+    }
+}
 
-void prepare_schema(pg_link& link, const postgres_store_options& options) {
-    check_server(link);
-    const std::int64_t newest = newest_schema();
-    std::int64_t found = find_version(link, options);
-    if (found < newest) {
-        link.begin_writing(true);
-        try {
-            link.ask("SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('weir " +
-                     options.schema + "'))");
-            found = find_version(link, options);
-            if (found < newest) {
-                run_steps(link, found);
+// False: a table is in use, and it is to be tried again.
+bool try_upgrade(pg_link& link, const postgres_store_options& options,
+                 const pg_versions& versions) {
+    constexpr const char* lock_timed_out = "55P03";
+    link.begin_writing(true);
+    try {
+        link.ask("SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('weir " +
+                 options.schema + "'))");
+        const std::int64_t found = find_version(link, options);
+        if (found > 0 && found < versions.newest()) {
+            const std::int64_t older = count_older_programs(link, versions);
+            if (older > 0 && !options.upgrades_in_use) {
+                throw store_unavailable(
+                    "the schema " + options.schema + " has tables of version " +
+                        std::to_string(found) + ", and " + std::to_string(older) +
+                        " older programs use it that could not use version " +
+                        std::to_string(versions.newest()) +
+                        ": stop them, and the tables are upgraded half a minute later",
+                    db::retry_advice::yes);
             }
-            link.commit();
-        } catch (...) {
-            link.roll_back();
+            link.ask("SET LOCAL lock_timeout = '1s'");
+        }
+        if (found < versions.newest()) {
+            run_steps(link, found, versions);
+        }
+        link.commit();
+        return true;
+    } catch (const pg::error& error) {
+        link.roll_back();
+        if (error.sqlstate() != lock_timed_out) {
             throw;
         }
-    } else if (found > newest) {
-        refuse("the schema " + options.schema + " has tables of version " + std::to_string(found) +
-               ", and this program supports versions up to " + std::to_string(newest) +
-               ": use a newer program");
+        return false;
+    } catch (...) {
+        link.roll_back();
+        throw;
+    }
+}
+
+void upgrade(pg_link& link, const postgres_store_options& options, const pg_versions& versions) {
+    constexpr int most_attempts = 10;
+    for (int attempt = 1; !try_upgrade(link, options, versions); ++attempt) {
+        if (attempt == most_attempts) {
+            throw store_unavailable(
+                "the tables of the schema " + options.schema +
+                    " cannot be upgraded: a transaction holds locks on them (pg_stat_activity "
+                    "shows which)",
+                db::retry_advice::yes);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+}
+
+// Tables of a newer version may say that this program can use them.
+void check_newer(pg_link& link, const postgres_store_options& options, const pg_versions& versions,
+                 std::int64_t found) {
+    const sqlite::rows oldest = link.query("SELECT value FROM meta WHERE name = 'oldest_program'");
+    if (!oldest.empty() && oldest[0].get<std::int64_t>(0) <= versions.newest()) {
+        return;
+    }
+    throw store_too_new("the schema " + options.schema + " has tables of version " +
+                        std::to_string(found) + ", and this program supports versions up to " +
+                        std::to_string(versions.newest()) + ": use a newer program");
+}
+
+}  // namespace
+
+pg_versions pg_versions::of_this_program() noexcept {
+    return {schema_steps(), newest_schema()};
+}
+
+void prepare_schema(pg_link& link, const postgres_store_options& options,
+                    const pg_versions& versions) {
+    check_server(link);
+    const std::int64_t found = find_version(link, options);
+    if (found > 0) {
+        add_columns(link);
+    }
+    if (found < versions.newest()) {
+        upgrade(link, options, versions);
+    } else if (found > versions.newest()) {
+        check_newer(link, options, versions, found);
     }
     // A read-only database and missing privileges show here, and not at the first task.
     link.begin_writing(true);
@@ -150,6 +242,25 @@ void prepare_schema(pg_link& link, const postgres_store_options& options) {
         link.execute(
             "DELETE FROM writers WHERE at < extract(epoch from clock_timestamp()) - 30 * 86400");
         link.commit();
+    } catch (...) {
+        link.roll_back();
+        throw;
+    }
+}
+
+std::string channel_name(pg_link& link, const postgres_store_options& options) {
+    std::random_device source;
+    const std::int64_t fresh = (static_cast<std::int64_t>(source() & 0x7fffffffU) << 32) | source();
+    link.begin_writing(false);
+    try {
+        link.execute(
+            "INSERT INTO meta(name, value) VALUES ('cluster', ?) ON CONFLICT(name) DO NOTHING",
+            fresh);
+        const sqlite::rows found = link.query("SELECT value FROM meta WHERE name = 'cluster'");
+        link.commit();
+        constexpr std::size_t longest = 40;  // of 63, with the number
+        return "weir_" + options.schema.substr(0, longest) + "_" +
+               std::to_string(found[0].get<std::int64_t>(0));
     } catch (...) {
         link.roll_back();
         throw;

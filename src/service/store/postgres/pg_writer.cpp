@@ -12,6 +12,7 @@
 #include "service/store/postgres/pg_writer.hpp"
 
 #include "service/store/postgres/pg_schema.hpp"
+#include "service/store/sqlite/file/schema.hpp"
 
 #include <weir/base/random.hpp>
 
@@ -58,9 +59,9 @@ void pg_writer::begin(bool is_synced) {
     link_.begin_writing(is_synced);
     link_.execute("SELECT value FROM meta WHERE name = 'lock' FOR UPDATE");
     link_.execute(
-        "INSERT INTO writers(id, number, at) VALUES (?1, ?2, ?3) ON CONFLICT(id) DO UPDATE SET "
-        "number = ?2, at = ?3",
-        id_, number_, unix_seconds());
+        "INSERT INTO writers(id, number, at, version) VALUES (?1, ?2, ?3, ?4) ON CONFLICT(id) DO "
+        "UPDATE SET number = ?2, at = ?3",
+        id_, number_, unix_seconds(), newest_schema());
 }
 
 bool pg_writer::was_committed(std::int64_t number) {

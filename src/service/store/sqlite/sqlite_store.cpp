@@ -443,6 +443,7 @@ public:
         co_await change({}, count);
     }
     task<> close() override { return backend().close(); }
+    node_channel* channel() noexcept override { return backend().channel(); }
     void observe(store_observer* observer) noexcept override { store_calls::observe(observer); }
     workflow_store& workflows() noexcept override { return workflows_; }
 

@@ -51,6 +51,7 @@ export class NodeList {
         fact("Host", element("span", { title: node.host }, node.host.split(" ")[0])),
         fact("Process", String(node.pid)),
         fact("Since", timeOf(node.started_at)),
+        fact("Last heard of", timeOf(node.heard_at)),
         fact("Lease until", timeOf(node.lease_until)),
         fact("Running", count(node.running)),
       ),

@@ -111,6 +111,7 @@ export interface Node {
   pid: number;
   started_at: string;
   lease_until: string;
+  heard_at: string | null;
   is_alive: boolean;
   is_self: boolean;
   running: number;
