@@ -127,7 +127,9 @@ task<> node_news::send_state(bool leaves) {
     news_message message;
     message.from = self_;
     message.number = number_;
-    message.node = engine_.node();
+    if (!leaves) {
+        message.node = engine_.node();  // it has no lease any more where it leaves
+    }
     message.free = is_idle_ && !leaves ? engine_.free_workers() : 0;
     message.wants = leaves ? news_interest() : interest();
     message.counters = engine_.counters();

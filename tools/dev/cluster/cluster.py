@@ -133,21 +133,29 @@ class Cluster:
             return True
 
     def stop(self):
-        for node in self.nodes:
-            if node.process is not None and node.is_alive():
-                node.process.send_signal(signal.SIGTERM)
-        for node in self.nodes:
+        """Whether all nodes that lived have ended as they should."""
+        is_well = True
+        alive = [node for node in self.nodes if node.process is not None and node.is_alive()]
+        for node in alive:
+            node.process.send_signal(signal.SIGTERM)
+        for node in alive:
             try:
                 node.process.wait(8)
             except subprocess.TimeoutExpired:
                 node.process.kill()
                 node.process.wait()
+            if node.process.returncode != 0:
+                is_well = False
+                print(f"node {node.number} has ended with {node.process.returncode}: see "
+                      f"{node.log}")
         self.server.stop()
+        return is_well
 
 
 def run(settings):
     cluster = Cluster(settings)
     ledger = None
+    is_well = False
     try:
         cluster.start()
         cluster.welcome()
@@ -175,8 +183,8 @@ def run(settings):
         pass
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        cluster.stop()
-    return 0 if ledger is not None and ledger.is_right() else 1
+        is_well = cluster.stop()
+    return 0 if is_well and ledger is not None and ledger.is_right() else 1
 
 
 def main():

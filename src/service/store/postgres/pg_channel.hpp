@@ -25,8 +25,7 @@ public:
 
     task<> listen(receiver& to) override;
     task<bool> send(std::vector<std::string> messages) override;
-    // Closes the connection that sends. Otherwise it lasts as long as listen(), whose loop it belongs
-    // to.
+    // Closes the connection that sends. Otherwise it lasts as long as listen(), whose loop it uses.
     void close() noexcept { sender_.reset(); }
 
 private:
