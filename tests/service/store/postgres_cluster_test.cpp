@@ -335,6 +335,8 @@ TEST(PostgresCluster, TwoSchemasOfADatabaseAreTwoClusters) {
             const task_id own = co_await submit(*one, "note");
             const bj::value heard = co_await next(peer, "tasks");
             EXPECT_EQ(heard.at("tasks").at(0).at("id").as_string(), own.text());
+            const bj::value ended = co_await one->get("/tasks/" + own.text() + "?wait=10");
+            EXPECT_EQ(ended.at("state").as_string(), "completed");
         };
         co_await ws::with_connection("ws://" + one->address + "/events?topic=all", watch);
         const std::vector<queue_record> queues = co_await one->tasks.queues();

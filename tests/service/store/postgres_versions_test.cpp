@@ -209,6 +209,8 @@ TEST(PostgresNodes, LimitsOfADestinationHoldAcrossNodes) {
         };
         co_await fail(*at.kept, "a", fifth[0]);
         co_await fail(*other, "b", there[0]);
+        std::vector<settlement> rest(1, bench::ending(fourth[0], task_state::completed));
+        co_await other->settle("b", std::move(rest), at.now);  // a trial is alone
         at.now += 5s;
         const std::vector<task_record> none_here = co_await claim_on(*at.kept, "a", at.now, 10);
         EXPECT_TRUE(none_here.empty()) << "the circuit is open";
