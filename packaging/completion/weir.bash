@@ -41,7 +41,8 @@ _weir_options() {
         show | queues | nodes | destinations | group)
             echo --help --config --server --token-file --ca-file --json ;;
         backup) echo --help --config --database --force --json ;;
-        migrate) echo --help --config --database --schema --check --abort --json ;;
+        migrate) echo --help --config --to --database --schema --server --token-file --ca-file --check \
+            --abort --json ;;
         ps) echo --help ;;
         *) echo --help --version --config ;;
     esac

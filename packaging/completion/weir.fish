@@ -18,7 +18,7 @@ set -l filtered '__fish_seen_subcommand_from list redrive cancel retry delete'
 set -l on_queue '__fish_seen_subcommand_from pause resume redrive keys limit'
 set -l limit '__fish_seen_subcommand_from limit'
 set -l keys '__fish_seen_subcommand_from keys'
-set -l remote '__fish_seen_subcommand_from submit work status watch list show cancel retry delete change queues keys limit pause resume redrive schedules group nodes destinations enable'
+set -l remote '__fish_seen_subcommand_from submit work status watch list show cancel retry delete change queues keys limit pause resume redrive schedules group nodes destinations enable migrate'
 set -l with_json '__fish_seen_subcommand_from status list show cancel retry delete change queues keys limit pause resume redrive schedules group nodes destinations enable backup migrate'
 set -l queues '(weir queues 2>/dev/null | string replace -r "\t.*" "")'
 
@@ -209,7 +209,8 @@ complete -c weir -n $migrate -F
 complete -c weir -n $migrate -s d -l database -rF -d 'Database of the service'
 complete -c weir -n $migrate -l schema -x -d 'Schema of the tables in PostgreSQL'
 complete -c weir -n $migrate -l check -d 'Say whether it can be moved'
-complete -c weir -n $migrate -l abort -d 'Give up an interrupted move'
+complete -c weir -n $migrate -l abort -d 'Give up a move'
+complete -c weir -n $migrate -l to -rF -d 'Where to: a URL or a new file'
 
 complete -c weir -n $watch -s q -l queue -x -d 'Only this queue'
 complete -c weir -n $watch -l plain -d 'A line per change'

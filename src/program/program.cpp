@@ -374,6 +374,11 @@ void command_line::read_settings() {
     if (chosen.service != nullptr) {
         chosen.service->tokens_from = tokens_from;
     }
+    if (&chosen == migrate_) {
+        migrate_settings_.server.tokens_from = tokens_from;
+        migrate_settings_.names_server = known.source_of("server") != source::none;
+        migrate_settings_.names_database = known.source_of("database") != source::none;
+    }
     if ((&chosen == backup_ || &chosen == migrate_) &&
         known.source_of("database") == source::none) {
         const auto served = std::find_if(file.begin(), file.end(), [](const config_entry& each) {

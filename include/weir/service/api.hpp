@@ -44,6 +44,8 @@ struct api_options {
     // API that they use does.
     std::span<const http::asset> page{};
     hook<void(metric_writer&)> more_metrics{};  // on /metrics
+    // Of the service's store, for /move; null: the store cannot be moved while the service runs.
+    class store_mover* mover = nullptr;
     std::string_view version = "0.1.0";         // in /openapi.json
 };
 

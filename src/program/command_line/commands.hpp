@@ -222,6 +222,9 @@ void add_options(options& to, backup_settings& settings);
 int run_backup(const backup_settings& settings);
 
 struct migrate_settings {
+    remote_settings server;
+    bool names_server = false;    // by an option, a variable or the file
+    bool names_database = false;  // the same
     std::string to;
     std::string database = serve_settings().database;
     std::string schema = "weir";

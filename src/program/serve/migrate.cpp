@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// weir migrate: moves the tasks of a stopped service between a file and PostgreSQL.
+// weir migrate: moves the tasks of a service between a file and PostgreSQL. A service that runs is
+// asked to do so itself; if none does, this process moves them.
 
 #include "program/command_line/commands.hpp"
 #include "program/output/json_output.hpp"
 #include "program/output/text.hpp"
+#include "program/serve/migrate_remote.hpp"
+#include "program/serve/move_line.hpp"
 #include "program/serve/open_store.hpp"
 
 #include <weir/run.hpp>
@@ -12,11 +15,10 @@
 
 #include <boost/json/object.hpp>
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 namespace weir::program {
@@ -24,29 +26,6 @@ namespace weir::program {
 namespace {
 
 namespace json = boost::json;
-
-// On a terminal, one line that is written again and again.
-class move_line {
-public:
-    void show(const service::move_progress& progress) {
-        if (::isatty(STDERR_FILENO) == 1 && progress.total > 0) {
-            std::fprintf(stderr, "\r\x1b[K%3llu %%  %llu of %llu rows, %s",
-                         static_cast<unsigned long long>(100 * progress.rows / progress.total),
-                         static_cast<unsigned long long>(progress.rows),
-                         static_cast<unsigned long long>(progress.total),
-                         std::string(progress.table).c_str());
-            is_shown_ = true;
-        }
-    }
-    ~move_line() {
-        if (is_shown_) {
-            std::fputs("\r\x1b[K", stderr);
-        }
-    }
-
-private:
-    bool is_shown_ = false;
-};
 
 void print_report(const migrate_settings& settings, const service::move_report& report) {
     const std::string to = shown_database(settings.to);
@@ -78,6 +57,10 @@ void print_report(const migrate_settings& settings, const service::move_report& 
 }
 
 task<int> migrate(const migrate_settings& settings) {
+    const std::optional<int> code = co_await migrate_remote(settings);
+    if (code.has_value()) {
+        co_return *code;
+    }
     std::error_code error;
     if (!service::is_postgres_url(settings.database) &&
         !std::filesystem::exists(settings.database, error)) {
@@ -96,7 +79,7 @@ task<int> migrate(const migrate_settings& settings) {
     {
         move_line line;
         options.on_progress = [&line](const service::move_progress& progress) {
-            line.show(progress);
+            line.show(progress.rows, progress.total, std::string(progress.table));
         };
         report = co_await service::move_store(settings.database, settings.to, options);
     }
@@ -107,17 +90,18 @@ task<int> migrate(const migrate_settings& settings) {
 }  // namespace
 
 void add_options(options& to, migrate_settings& settings) {
-    to.text(
-        {"to", "TO", "Where to: the URL of a PostgreSQL database, or a new file", "", false, true},
-        settings.to);
+    to.text({"to,--to", "TO", "Where to: the URL of a PostgreSQL database, or a new file", "",
+             false, true},
+            settings.to);
     to.set_variables(true);
     to.text({"-d,--database", "FILE", "Database of the service; without it that of [serve]", ""},
             settings.database);
     to.text({"--schema", "NAME", "Schema of the tables in PostgreSQL", ""}, settings.schema);
+    add_options(to, settings.server);
     to.set_variables(false);
     to.flag({"--check", "", "Say whether it can be moved, and move nothing", ""},
             settings.only_check);
-    to.flag({"--abort", "", "Give up an interrupted move: the database stays", ""},
+    to.flag({"--abort", "", "Give up a move: the tasks stay where they are", ""},
             settings.is_abandoned);
     to.flag({"--json", "", "As JSON", ""}, settings.as_json);
 }

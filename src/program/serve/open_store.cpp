@@ -6,8 +6,6 @@
 
 #include "program/serve/log.hpp"
 
-#include <weir/service/postgres_store.hpp>
-#include <weir/service/sqlite_store.hpp>
 #include <weir/time.hpp>
 
 #include <algorithm>
@@ -18,32 +16,25 @@ namespace weir::program {
 using service::log_level;
 
 std::string shown_database(const std::string& database) {
-    if (!service::is_postgres_url(database)) {
-        return database;
-    }
-    std::string shown = database.substr(0, database.find('?'));  // parameters may have a password
-    const std::size_t begin = shown.find("://") + 3;
-    const std::size_t at = shown.find('@', begin);
-    const std::size_t colon = shown.find(':', begin);
-    if (at != std::string::npos && colon < at) {
-        shown.replace(colon + 1, at - colon - 1, "***");
-    }
-    return shown;
+    return service::shown_store(database);
 }
 
-task<std::unique_ptr<service::store>> open_store(const serve_plan& plan) {
-    std::unique_ptr<service::store> opened;
-    if (!service::is_postgres_url(plan.database)) {
-        opened = co_await service::open_sqlite_store(plan.database, plan.store);
-        co_return opened;
-    }
+task<service::movable_store> open_store(const serve_plan& plan) {
+    service::movable_store_options options;
+    options.sqlite = plan.store;
+    options.postgres = plan.postgres;
+    options.log = [](std::string_view line) { write_log(log_level::info, line); };
+    service::movable_store opened;
     std::chrono::seconds pause(1);
-    while (opened == nullptr) {
+    while (opened.tasks == nullptr) {
         std::string problem;
         try {
-            opened = co_await service::open_postgres_store(plan.database, plan.postgres);
+            opened = co_await service::open_movable_store(plan.database, options);
+        } catch (const service::move_undecided& error) {
+            problem = error.what();
         } catch (const service::store_unavailable& error) {
-            if (error.advice() == db::retry_advice::no) {
+            if (error.advice() == db::retry_advice::no ||
+                !service::is_postgres_url(plan.database)) {
                 throw;
             }
             problem = error.what();

@@ -4,17 +4,16 @@
 
 #include "program/command_line/settings.hpp"
 
-#include <weir/service/store.hpp>
+#include <weir/service/store_mover.hpp>
 #include <weir/task.hpp>
 
-#include <memory>
 #include <string>
 
 namespace weir::program {
 
 // Waits for a database that cannot be reached yet, and logs why. Throws store_unavailable if
 // waiting does not help.
-task<std::unique_ptr<service::store>> open_store(const serve_plan& plan);
+task<service::movable_store> open_store(const serve_plan& plan);
 
 // For people: a URL without its password.
 std::string shown_database(const std::string& database);

@@ -206,8 +206,8 @@ task<> serve(const serve_settings& settings, const serve_plan& plan) {
     io::listener listener = co_await open_listener(plan.at, former);
     const std::vector<std::string_view> tokens = views_of(plan.tokens.lines);
     service::check_exposure(listener.local_address(), {.tokens = tokens});
-    std::unique_ptr<service::store> store = co_await open_store(plan);
-    service_bundle bundle(*store, plan);
+    service::movable_store store = co_await open_store(plan);
+    service_bundle bundle(*store.tasks, plan);
     tcp::serve_control control;
     http::server_options options{.max_body_bytes = plan.max_body, .server_name = "weir"};
     options.connections.control = &control;
@@ -217,7 +217,7 @@ task<> serve(const serve_settings& settings, const serve_plan& plan) {
     options.tls = plan.tls ? &*plan.tls : nullptr;
     service::access_control access = make_access(plan);
     live_settings live(settings, plan, access, bundle.tasks);
-    http::server server(web_handler(bundle.api(plan, access), live), options);
+    http::server server(web_handler(bundle.api(plan, access, store.mover.get()), live), options);
     on_signal(SIGHUP, [&live] { live.reload(); });
     handover_offer offer(listener);
     print_welcome(listener.local_address(), plan);
@@ -225,12 +225,14 @@ task<> serve(const serve_settings& settings, const serve_plan& plan) {
         const any_handle web = group.spawn(server.serve(std::move(listener)), {.name = "http"});
         const any_handle tasks = group.spawn(bundle.tasks.run(), {.name = "service"});
         const any_handle upkeep = group.spawn(bundle.upkeep(), {.name = "upkeep"});
+        const any_handle mover = group.spawn(store.mover->run(), {.name = "mover"});
         group.spawn(bundle.export_traces(), {.name = "traces"});
         group.spawn(serve_ps(), {.name = "inspection"});
         group.spawn(offer.serve(control), {.name = "handover"});
         former.ready();
         outcome<> stop = co_await intercept(weir::sleep_forever());
         upkeep.cancel();
+        mover.cancel();
         co_await shield(wind_down(tasks, web, server, control, offer));
         co_await std::move(stop);
     };

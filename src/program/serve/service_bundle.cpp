@@ -143,13 +143,15 @@ void replace_access(service::access_control& access, const serve_plan& plan) {
                         [&](const service::access_options& options) { access.replace(options); });
 }
 
-http::router service_bundle::api(const serve_plan& plan, const service::access_control& access) {
+http::router service_bundle::api(const serve_plan& plan, const service::access_control& access,
+                                 service::store_mover* mover) {
     service::api_options api;
     api.control = &access;
     api.access.open_health = plan.open_health;
     api.max_body = plan.max_body;
     api.page = page();
     api.version = WEIR_VERSION;
+    api.mover = mover;
     if (traces_) {
         api.more_metrics = [this](metric_writer& to) { traces_->write_metrics(to); };
     }

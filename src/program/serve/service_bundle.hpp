@@ -12,6 +12,7 @@
 #include <weir/service/handlers/http_delivery.hpp>
 #include <weir/service/otlp_exporter.hpp>
 #include <weir/service/service.hpp>
+#include <weir/service/store_mover.hpp>
 
 #include <optional>
 #include <string>
@@ -24,8 +25,10 @@ namespace weir::program {
 class service_bundle {
 public:
     service_bundle(service::store& store, const serve_plan& plan);
-    // `access` may be replaced later, and must outlive the router.
-    http::router api(const serve_plan& plan, const service::access_control& access);
+    // `access` may be replaced later, and must outlive the router, as the mover of the store, if
+    // there is one.
+    http::router api(const serve_plan& plan, const service::access_control& access,
+                     service::store_mover* mover = nullptr);
 
 private:
     std::optional<service::otlp_exporter> traces_;  // before the service, which gives it spans

@@ -10,6 +10,7 @@
 #include "service/api/feed.hpp"
 #include "service/api/group_resource.hpp"
 #include "service/api/key_resource.hpp"
+#include "service/api/move_resource.hpp"
 #include "service/api/node_resource.hpp"
 #include "service/api/observer_pair.hpp"
 #include "service/api/openapi.hpp"
@@ -58,6 +59,7 @@ struct api_parts {
           destination_routes(tasks, options),
           schedule_routes(tasks, options),
           node_routes(tasks),
+          move_routes(options),
           worker_routes(tasks, options),
           event_routes(tasks, events, sampler, options),
           status_routes(tasks, events, sampler, options) {
@@ -72,6 +74,7 @@ struct api_parts {
         add(destination_routes.routes());
         add(schedule_routes.routes());
         add(node_routes.routes());
+        add(move_routes.routes());
         add(worker_routes.routes());
         add(event_routes.routes());
         add(status_routes.routes());
@@ -108,6 +111,7 @@ struct api_parts {
     detail::destination_resource destination_routes;
     detail::schedule_resource schedule_routes;
     detail::node_resource node_routes;
+    detail::move_resource move_routes;
     detail::worker_resource worker_routes;
     detail::event_resource event_routes;
     detail::status_resource status_routes;

@@ -456,13 +456,15 @@ std::shared_ptr<const std::string> openapi_document(std::string_view version) {
         R"({"name":"service","description":"The service itself"}])");
     json.key("paths").raw(joined(
         joined(base::compact_json(openapi_paths()), base::compact_json(openapi_worker_paths())),
-        base::compact_json(openapi_group_paths())));
+        joined(base::compact_json(openapi_group_paths()),
+               base::compact_json(openapi_move_paths()))));
     // The schemas are the last member of the components.
     const std::string components = base::compact_json(openapi_schemas());
     json.key("components")
         .raw(joined(components.substr(0, components.size() - 1),
                     joined(base::compact_json(openapi_worker_schemas()),
-                           base::compact_json(openapi_group_schemas()))) +
+                           joined(base::compact_json(openapi_group_schemas()),
+                                  base::compact_json(openapi_move_schemas())))) +
              "}");
     json.end_object();
     return std::make_shared<const std::string>(std::move(text));

@@ -18,5 +18,7 @@ std::string_view openapi_worker_paths() noexcept;
 std::string_view openapi_worker_schemas() noexcept;
 std::string_view openapi_group_paths() noexcept;
 std::string_view openapi_group_schemas() noexcept;
+std::string_view openapi_move_paths() noexcept;
+std::string_view openapi_move_schemas() noexcept;
 
 }  // namespace weir::service::detail

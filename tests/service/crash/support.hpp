@@ -46,11 +46,14 @@ inline bool is_stress() {
 
 struct place {
     weir_test::temporary_folder folder;
-    std::string database() const { return (folder / "tasks.db").string(); }
+    std::string database() const {
+        return moved_to.empty() ? (folder / "tasks.db").string() : moved_to;
+    }
     std::string ledger() const {
         return has_ledger ? (folder / "ledger").string() : std::string("/dev/null");
     }
     bool has_ledger = true;
+    std::string moved_to;
 };
 
 // One process.
@@ -119,6 +122,7 @@ public:
     std::set<std::int64_t> acknowledged;
     std::size_t refused = 0;  // 503
     std::size_t unanswered = 0;
+    std::vector<weir::clock::duration> times;  // of submits that were answered
 
     // The status, and the body.
     task<std::pair<int, std::string>> ask(http::method verb, std::string url,
@@ -161,9 +165,11 @@ private:
             }
             bool is_answered = false;
             std::pair<int, std::string> answer;
+            const weir::clock::time_point begun = weir::now();
             try {
                 answer = co_await ask(http::method::post, url + "/tasks", body);
                 is_answered = true;
+                times.push_back(weir::now() - begun);
             } catch (const http::transport_error&) {
             } catch (const http::request_timed_out&) {
             }
@@ -271,7 +277,8 @@ inline task<contents> read_store(const place& at) {
     }
     all.queues = co_await kept->queues();
     co_await kept->close();
-    co_await store_test::inspect_sqlite(at.folder.path().string());
+    co_await store_test::inspect_sqlite(
+        std::filesystem::path(at.database()).parent_path().string());
     co_return all;
 }
 

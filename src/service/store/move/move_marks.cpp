@@ -4,6 +4,8 @@
 
 #include "service/store/move/move_marks.hpp"
 
+#include "service/store/postgres/pg_dialect.hpp"
+
 #include <weir/service/store.hpp>
 
 namespace weir::service::detail {
@@ -37,6 +39,7 @@ void check_not_moved(sql_session& session, const std::string& name) {
     switch (read_move_mark(session).phase) {
         case move_phase::normal:
         case move_phase::arrived:
+        case move_phase::copying:
             return;
         case move_phase::moving:
             throw store_unavailable(
@@ -53,6 +56,49 @@ void check_not_moved(sql_session& session, const std::string& name) {
                                         " has a part of the tasks of another store that is "
                                         "being moved here: the same `weir migrate` continues",
                                     db::retry_advice::no);
+    }
+}
+
+std::optional<move_target> read_move_target(sql_session& session, bool is_postgres,
+                                            const std::string& schema) {
+    // The table exists only in a store whose service has moved it.
+    const bool has_table =
+        is_postgres
+            ? session
+                  .query("SELECT to_regclass(?) IS NOT NULL", quoted_name(schema) + ".move_target")
+                  .one<bool>()
+            : !session
+                   .query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = "
+                          "'move_target'")
+                   .empty();
+    std::optional<move_target> target;
+    if (has_table) {
+        const sqlite::rows found =
+            session.query("SELECT target_database, target_schema FROM move_target");
+        if (!found.empty()) {
+            target = {found[0].get<std::string>(0), found[0].get<std::string>(1)};
+        }
+    }
+    return target;
+}
+
+void write_move_target(sql_session& session, bool is_postgres, const std::string& schema,
+                       const move_target* target) {
+    session.run("DROP TABLE IF EXISTS " +
+                    (is_postgres ? quoted_name(schema) + "." : std::string()) + "move_target",
+                {});
+    if (target != nullptr) {
+        session.run(
+            "CREATE TABLE move_target (target_database TEXT NOT NULL, target_schema TEXT NOT NULL)",
+            {});
+        session.execute("INSERT INTO move_target(target_database, target_schema) VALUES (?, ?)",
+                        target->database, target->schema);
+    }
+}
+
+void check_target(sql_session& session, const move_mark& mark) {
+    if (read_move_mark(session) != mark) {
+        throw store_unavailable("another move to the same target has begun", db::retry_advice::no);
     }
 }
 

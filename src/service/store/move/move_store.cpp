@@ -5,16 +5,15 @@
 // disk may be lost. The target counts from the transaction that marks it as arrived; whatever is
 // interrupted after it only has to mark the source.
 
-#include "service/engine/node_identity.hpp"
+#include "service/store/move/change_notes.hpp"
+#include "service/store/move/lease_check.hpp"
 #include "service/store/move/move_marks.hpp"
+#include "service/store/move/row_copier.hpp"
 #include "service/store/move/table_layout.hpp"
-#include "service/store/postgres/pg_dialect.hpp"
 #include "service/store/sql_backends.hpp"
-#include "service/store/sqlite/rows/ledger.hpp"
 
 #include <weir/error.hpp>
 #include <weir/finally.hpp>
-#include <weir/loop.hpp>
 #include <weir/service/move_store.hpp>
 
 #include <chrono>
@@ -41,65 +40,6 @@ using detail::table_layout;
 std::int64_t new_move_number() {
     std::random_device source;
     return static_cast<std::int64_t>((std::uint64_t{source()} << 31) ^ source()) | 1;
-}
-
-timestamp loop_timestamp() {
-    return timestamp(
-        std::chrono::duration_cast<std::chrono::microseconds>(now().time_since_epoch()));
-}
-
-// How much longer the lease of a node lasts; its process may have ended all the same.
-std::chrono::microseconds lease_left(sql_session& session, const node_record& node,
-                                     timestamp loop_time) {
-    if (const std::optional<timestamp> server = session.server_time()) {
-        return node.expires_at - *server;
-    }
-    if (node.host == detail::this_host()) {
-        return node.expires_at - (loop_time + node.clock_offset);
-    }
-    // A former boot, whose steady clock was close to the calendar.
-    return node.expires_at - std::chrono::time_point_cast<std::chrono::microseconds>(
-                                 std::chrono::system_clock::now());
-}
-
-void check_is_unserved(sql_session& session, timestamp loop_time) {
-    for (const sqlite::row each : session.query(
-             "SELECT id, host, pid, expires_at, clock_offset FROM nodes WHERE is_gone = 0 AND "
-             "number NOT IN (SELECT node FROM workers)")) {
-        node_record node;
-        node.id = each.get<std::string>(0);
-        node.host = each.get<std::string>(1);
-        node.pid = each.get<std::int64_t>(2);
-        node.expires_at = detail::time_of(each.get<std::int64_t>(3));
-        node.clock_offset =
-            std::chrono::microseconds(each.get<std::optional<std::int64_t>>(4).value_or(0));
-        const std::chrono::microseconds left = lease_left(session, node, loop_time);
-        if (left.count() > 0 && !detail::is_gone(node)) {
-            refuse_move("a service runs on the store, with process " + std::to_string(node.pid) +
-                        " on " + node.host.substr(0, node.host.find(' ')) +
-                        ": stop it first; if it has crashed, its lease ends in " +
-                        std::to_string(left.count() / 1'000'000 + 1) + " s");
-        }
-    }
-}
-
-// PostgreSQL has no text with a NUL, which errors of programs may have.
-sql_values clean(const sqlite::row& row, bool is_for_postgres) {
-    sql_values values;
-    values.reserve(row.size());
-    for (std::size_t i = 0; i < row.size(); ++i) {
-        const std::string* const text = is_for_postgres ? row[i].text() : nullptr;
-        if (text == nullptr || text->find('\0') == std::string::npos) {
-            values.push_back(row[i]);
-            continue;
-        }
-        std::string replaced;
-        for (const char each : *text) {
-            each == '\0' ? replaced.append("\xEF\xBF\xBD") : replaced.append(1, each);
-        }
-        values.emplace_back(std::move(replaced));
-    }
-    return values;
 }
 
 class store_move {
@@ -145,14 +85,15 @@ public:
     }
 
     task<> abandon() {
-        if (source_.phase != move_phase::moving) {
+        if (source_.phase != move_phase::moving && source_.phase != move_phase::copying) {
             refuse_move("no move of this store is under way");
         }
         if (is_complete()) {
             refuse_move("the move is complete: the target has the tasks now");
         }
         const bool is_postgres = is_postgres_url(from_name_);
-        const detail::sql_work undo = [is_postgres](sql_session& session) {
+        const detail::sql_work undo = [this, is_postgres](sql_session& session) {
+            forget_live_move(session);
             detail::lower_move_fence(session, is_postgres);
             detail::write_move_mark(session, {});
         };
@@ -198,6 +139,14 @@ private:
         }
     }
 
+    // What a service has left that was moving the store itself.
+    void forget_live_move(sql_session& session) const {
+        const bool is_postgres = is_postgres_url(from_name_);
+        const std::string& schema = options_.postgres.schema;
+        detail::change_notes(is_postgres ? schema : "").stop(session, tables_);
+        detail::write_move_target(session, is_postgres, schema, nullptr);
+    }
+
     bool is_complete() const noexcept {
         return (source_.phase == move_phase::moving || source_.phase == move_phase::moved) &&
                target_ == move_mark{move_phase::arrived, source_.number};
@@ -206,7 +155,7 @@ private:
     // A source that is fenced was free when its move began.
     void check_is_free(sql_session& session, timestamp loop_time) {
         if (source_.phase != move_phase::moving && !options_.ignores_leases) {
-            check_is_unserved(session, loop_time);
+            detail::check_is_unserved(session, loop_time, false);
         }
     }
 
@@ -217,7 +166,7 @@ private:
             };
             co_await from_->read(refuse);
         }
-        const timestamp loop_time = loop_timestamp();
+        const timestamp loop_time = detail::loop_timestamp();
         const detail::sql_work check_source = [this, loop_time](sql_session& session) {
             check_is_free(session, loop_time);
             total_ = 0;
@@ -246,11 +195,12 @@ private:
 
     task<> begin() {
         if (source_.phase != move_phase::moving) {
-            const timestamp loop_time = loop_timestamp();
+            const timestamp loop_time = detail::loop_timestamp();
             const bool is_postgres = is_postgres_url(from_name_);
             const move_mark mark{move_phase::moving, new_move_number()};
             const detail::sql_work fence = [=, this](sql_session& session) {
                 check_is_free(session, loop_time);
+                forget_live_move(session);
                 detail::write_move_mark(session, mark);
                 detail::raise_move_fence(session, is_postgres);
             };
@@ -289,23 +239,10 @@ private:
         const detail::sql_work finish = [this](sql_session& session) {
             session.execute("UPDATE meta SET value = ? WHERE name = 'pool_turns'", turns_);
             if (is_postgres_url(to_name_)) {
-                continue_numbers(session);
+                detail::continue_numbers(session, tables_, options_.postgres.schema);
             }
         };
         co_await to_->write(finish, sql_commit::synced);
-    }
-
-    // PostgreSQL numbers new rows itself, from the largest number that it has seen given.
-    void continue_numbers(sql_session& session) {
-        for (const table_layout& each : tables_) {
-            if (each.has_own_numbers) {
-                const std::string& column = each.columns[each.key.front()];
-                session.query("SELECT setval(pg_get_serial_sequence('" +
-                              detail::quoted_name(options_.postgres.schema) + "." + each.name +
-                              "', '" + column + "'), (SELECT max(" + column + ") FROM " +
-                              each.name + "))");
-            }
-        }
     }
 
     task<> copy(const table_layout& table, move_progress& progress) {
@@ -341,7 +278,13 @@ private:
         const detail::sql_work read = [&](sql_session& session) {
             rows.clear();
             for (const sqlite::row each : session.fetch(table.select_step(after.empty()), after)) {
-                rows.push_back(clean(each, is_for_postgres));
+                sql_values& row = rows.emplace_back();
+                for (std::size_t i = 0; i < each.size(); ++i) {
+                    row.push_back(each[i]);
+                }
+                if (is_for_postgres) {
+                    detail::replace_nul(row);
+                }
             }
         };
         co_await store.read(read);
@@ -349,14 +292,9 @@ private:
     }
 
     task<> write_step(const table_layout& table, const std::vector<sql_values>& rows) {
-        const std::string sql = table.insert_row();
         const detail::sql_work write = [&](sql_session& session) {
-            if (detail::read_move_mark(session) != target_) {
-                refuse_move("another move to the same target has begun");
-            }
-            for (const sql_values& each : rows) {
-                session.run(sql, each);
-            }
+            detail::check_target(session, target_);
+            detail::insert_all(session, table, rows);
         };
         co_await to_->write(write, sql_commit::unsynced);
     }

@@ -18,10 +18,6 @@ std::string listed(const std::vector<std::string>& names) {
     return list;
 }
 
-std::string placeholders(std::size_t count) {
-    return listed(std::vector<std::string>(count, "?"));
-}
-
 std::vector<std::string> key_names(const table_layout& table) {
     std::vector<std::string> names;
     for (const std::size_t each : table.key) {
@@ -71,6 +67,71 @@ std::string table_layout::delete_step() const {
            " LIMIT " + std::to_string(10 * copy_step) + ")";
 }
 
+std::string table_layout::placeholders(std::size_t count) {
+    return listed(std::vector<std::string>(count, "?"));
+}
+
+std::string table_layout::key_list(std::string_view before) const {
+    std::vector<std::string> names = key_names(*this);
+    for (std::string& each : names) {
+        each.insert(0, before);
+    }
+    return listed(names);
+}
+
+std::string table_layout::column_list() const {
+    return listed(columns);
+}
+
+std::string table_layout::select_range(const sql_values& after, const sql_values& upto) const {
+    const std::string order = listed(key_names(*this));
+    std::string conditions;
+    const auto add = [&](const char* relation, const sql_values& bound) {
+        if (!bound.empty()) {
+            conditions += (conditions.empty() ? " WHERE (" : " AND (") + order + ") " + relation +
+                          " (" + placeholders(bound.size()) + ")";
+        }
+    };
+    add(">", after);
+    add("<=", upto);
+    return "SELECT " + listed(columns) + " FROM " + name + conditions + " ORDER BY " + order;
+}
+
+std::string table_layout::select_row() const {
+    return "SELECT " + listed(columns) + " FROM " + name + " WHERE (" + listed(key_names(*this)) +
+           ") = (" + placeholders(key.size()) + ")";
+}
+
+std::string table_layout::select_last_key() const {
+    std::string backwards;
+    for (const std::string& each : key_names(*this)) {
+        backwards += (backwards.empty() ? "" : ", ") + each + " DESC";
+    }
+    return "SELECT " + listed(key_names(*this)) + " FROM " + name + " ORDER BY " + backwards +
+           " LIMIT 1";
+}
+
+std::string table_layout::delete_row() const {
+    return "DELETE FROM " + name + " WHERE (" + listed(key_names(*this)) + ") = (" +
+           placeholders(key.size()) + ")";
+}
+
+std::string table_layout::insert_rows(std::size_t count) const {
+    std::string sql = insert_row();
+    for (std::size_t i = 1; i < count; ++i) {
+        sql += ", (" + placeholders(columns.size()) + ")";
+    }
+    return sql;
+}
+
+sql_values table_layout::key_of(const sql_values& row) const {
+    sql_values values;
+    for (const std::size_t each : key) {
+        values.push_back(row[each]);
+    }
+    return values;
+}
+
 sql_values table_layout::key_of(const sqlite::row& row) const {
     sql_values values;
     for (const std::size_t each : key) {
@@ -82,9 +143,10 @@ sql_values table_layout::key_of(const sqlite::row& row) const {
 std::vector<table_layout> read_layouts(sql_session& sqlite) {
     std::vector<table_layout> tables;
     // Of `meta`, one row is moved: see move_store.cpp.
-    for (const sqlite::row each :
-         sqlite.query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE "
-                      "'sqlite%' AND name <> 'meta' ORDER BY name")) {
+    for (const sqlite::row each : sqlite.query(
+             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND "
+             "substr(name, 1, 6) <> 'noted_' AND name NOT IN ('meta', 'move_target') ORDER BY "
+             "name")) {
         tables.push_back(read_layout(sqlite, each.get<std::string>(0)));
     }
     return tables;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir::service::detail {
@@ -24,6 +25,19 @@ struct table_layout {
     std::string delete_step() const;
     std::string count_rows() const { return "SELECT count(*) FROM " + name; }
     sql_values key_of(const sqlite::row& row) const;
+    sql_values key_of(const sql_values& row) const;
+
+    // The columns of the key, each with a word in front of it.
+    std::string key_list(std::string_view before = {}) const;
+    std::string column_list() const;
+    static std::string placeholders(std::size_t count);
+    // Rows after a key up to another one; an empty one is no bound.
+    std::string select_range(const sql_values& after, const sql_values& upto) const;
+    std::string select_row() const;
+    std::string select_last_key() const;
+    std::string delete_row() const;
+    // Many rows in one statement.
+    std::string insert_rows(std::size_t count) const;
 };
 
 inline constexpr std::size_t copy_step = 1000;  // rows

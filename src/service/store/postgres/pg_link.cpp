@@ -364,8 +364,11 @@ std::optional<timestamp> pg_link::server_time() {
     if (!settings_.options.uses_server_clock) {
         return std::nullopt;
     }
-    const pg::rows found =
-        ask("SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::pg_catalog.int8");
+    // A store that a service has moved here keeps the clock that its times are on.
+    const pg::rows found = ask(
+        "SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::pg_catalog.int8 + "
+        "coalesce((SELECT value FROM " +
+        dialect_.schema() + ".meta WHERE name = 'clock_shift'), 0)");
     return timestamp(std::chrono::microseconds(found.one<std::int64_t>()));
 }
 

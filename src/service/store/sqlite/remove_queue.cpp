@@ -57,7 +57,7 @@ std::size_t queue_remover::remove(sql_session& session,
     // Without a time: later transactions tell the tasks and groups that depend on these.
     ledger books(session, {});
     event_list no_events(false, {});
-    id_source no_ids(false);
+    id_source no_ids;
     task_ends ends(session, books, no_ids, no_events, {}, 0);
     task_remover tasks(session, books, ends);
     std::size_t removed = 0;

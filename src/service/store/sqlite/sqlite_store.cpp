@@ -42,7 +42,7 @@ public:
     sql_store(std::unique_ptr<sql_backend> backend, std::size_t max_queues)
         : store_calls(std::move(backend)),
           max_queues_(max_queues),
-          ids_(store_calls::backend().is_shared()) {}
+          ids_(store_calls::backend()) {}
 
     // ---- submitting
 

@@ -55,9 +55,10 @@ const std::string& insert_sql(bool is_full) {
 }  // namespace
 
 task_id id_source::next(sql_session& session, timestamp now, task_id previous) {
+    const bool is_shared = backend_ != nullptr && backend_->is_shared();
     if (!previous) {
         std::optional<std::int64_t> newest;
-        if (!is_shared_ || !has_read_) {
+        if (!is_shared || !has_read_) {
             newest = session.query("SELECT max(id) FROM tasks").one<std::optional<std::int64_t>>();
             has_read_ = true;
         }
@@ -67,7 +68,7 @@ task_id id_source::next(sql_session& session, timestamp now, task_id previous) {
         std::chrono::floor<std::chrono::milliseconds>(now.time_since_epoch()).count();
     task_id made = next_id(previous, milliseconds);
     // After an id of another process, too: that one continues with the next.
-    if (is_shared_ && (made.milliseconds() > previous.milliseconds() ||
+    if (is_shared && (made.milliseconds() > previous.milliseconds() ||
                        previous.number() != last_.load(std::memory_order_relaxed))) {
         constexpr std::uint32_t half = 1U << (task_id::counter_bits - 1);
         made = task_id(made.number() + std::random_device()() % half);

@@ -24,10 +24,11 @@ namespace weir::service::detail {
 // Ids larger than all ids before, of this process or another.
 class id_source {
 public:
-    // is_shared: other processes create ids at the same time. Then ids of one millisecond begin at
-    // random, so that no two processes create the same, even if one has not seen the last tasks of
-    // another, or if those were lost.
-    explicit id_source(bool is_shared) noexcept : is_shared_(is_shared) {}
+    // If the backend is shared, other processes create ids at the same time. Then ids of one
+    // millisecond begin at random, so that no two processes create the same, even if one has not
+    // seen the last tasks of another, or if those were lost.
+    explicit id_source(const sql_backend& backend) noexcept : backend_(&backend) {}
+    id_source() = default;  // makes ids for one process
 
     // previous: the id before in the same transaction; without one, the largest id is read from the
     // tables.
@@ -36,7 +37,7 @@ public:
 private:
     // Ids are not used again, even if the newest tasks are purged.
     std::atomic<std::int64_t> last_{0};
-    const bool is_shared_;
+    const sql_backend* backend_ = nullptr;
     bool has_read_ = false;  // the largest id
 };
 

@@ -4,6 +4,7 @@
 // back nor cuts it.
 //
 //   node DATABASE LEDGER NUMBER [lease=MS] [drain=MS] [max_crashes=N] [busy=MS] [workers=N]
+//        [schema=NAME]
 //
 // NUMBER tells the processes of a test apart in the ledger. Prints its port when it can be reached.
 
@@ -13,7 +14,7 @@
 #include <weir/io/listener.hpp>
 #include <weir/run.hpp>
 #include <weir/service/api.hpp>
-#include <weir/service/sqlite_store.hpp>
+#include <weir/service/store_mover.hpp>
 #include <weir/time.hpp>
 
 #include <fcntl.h>
@@ -38,7 +39,7 @@ struct settings {
     std::string ledger;
     std::string number;
     service::service_options service;
-    service::sqlite_store_options store;
+    service::movable_store_options store;
 };
 
 class ledger {
@@ -79,9 +80,9 @@ private:
 
 weir::task<> serve(const settings& options) {
     const ledger book(options.ledger, options.number);
-    std::unique_ptr<service::store> store =
-        co_await service::open_sqlite_store(options.database, options.store);
-    service::service tasks(*store, options.service);
+    service::movable_store store =
+        co_await service::open_movable_store(options.database, options.store);
+    service::service tasks(*store.tasks, options.service);
     tasks.handle("work", [&](service::job& job) -> weir::task<bj::value> {
         entry run(book, job);
         co_await weir::sleep(milliseconds(weir::http::member<std::int64_t>(job.payload(), "ms")));
@@ -103,10 +104,13 @@ weir::task<> serve(const settings& options) {
     weir::io::listener door = weir::io::listen(weir::io::address::loopback(0));
     std::printf("%u\n", static_cast<unsigned>(door.local_address().port()));
     std::fflush(stdout);
-    weir::http::router app = service::make_api(tasks);
+    service::api_options api;
+    api.mover = store.mover.get();
+    weir::http::router app = service::make_api(tasks, api);
     auto all = [&](weir::task_group& group) -> weir::task<> {
         group.spawn(weir::http::serve(std::move(door), std::move(app)), {.name = "http"});
         group.spawn(tasks.run(), {.name = "service"});
+        group.spawn(store.mover->run(), {.name = "mover"});
         co_return;
     };
     co_await weir::with_group(all);
@@ -118,6 +122,10 @@ bool understand(settings& into, const std::string& word) {
         return false;
     }
     const std::string name = word.substr(0, equals);
+    if (name == "schema") {
+        into.store.postgres.schema = word.substr(equals + 1);
+        return true;
+    }
     const int value = std::atoi(word.c_str() + equals + 1);
     if (name == "lease") {
         into.service.lease = milliseconds(value);
@@ -127,7 +135,7 @@ bool understand(settings& into, const std::string& word) {
     } else if (name == "max_crashes") {
         into.service.max_crashes = static_cast<std::uint32_t>(value);
     } else if (name == "busy") {
-        into.store.busy_timeout = milliseconds(value);
+        into.store.sqlite.busy_timeout = milliseconds(value);
         into.service.store_timeout = milliseconds(value) * 2;
     } else if (name == "workers") {
         into.service.workers = static_cast<std::size_t>(value);
