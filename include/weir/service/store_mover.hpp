@@ -42,7 +42,8 @@ struct store_move_state {
     store_move_state() = default;
 
     phase what{};
-    std::string from;  // databases, without passwords
+    std::string database;  // that has the tasks now; without a password, as the next ones
+    std::string from;      // of the last move, as all that follow
     std::string to;
     std::uint64_t rows = 0;  // copied and compared
     std::uint64_t total = 0;

@@ -62,7 +62,7 @@ public:
         if (!is_there) {
             co_return std::nullopt;
         }
-        const std::string from = text_of(found, "from");
+        const std::string from = text_of(found, "database");
         if (from == to_ && !settings_.is_abandoned) {
             co_return report(found, "were moved before");
         }
@@ -135,7 +135,7 @@ private:
                     throw;
                 }
             }
-            if (text_of(found, "from") == to_) {
+            if (text_of(found, "database") == to_) {
                 break;  // a service that was started again after the end knows no more
             }
         }
@@ -146,10 +146,10 @@ private:
         const std::string phase = text_of(found, "phase");
         if (settings_.is_abandoned && phase == "aborted") {
             std::printf("the move was given up; the service goes on with %s\n",
-                        shown(text_of(found, "from")).c_str());
+                        shown(text_of(found, "database")).c_str());
             return 0;
         }
-        if (phase == "moved" || text_of(found, "from") == to_) {
+        if (phase == "moved" || text_of(found, "database") == to_) {
             return report(found, "were moved");
         }
         const std::string error = text_of(found, "error");

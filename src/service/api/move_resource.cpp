@@ -58,7 +58,8 @@ move_request read_move_request(const bj::value& body) {
 void write_move(json_writer& json, const store_move_state& state) {
     json.member("phase", to_string(state.what));
     json.member("is_under_way", state.is_under_way());
-    json.member("from", state.from);
+    json.member("database", state.database);
+    json.member_or_null("from", state.from);
     json.member_or_null("to", state.to);
     json.member("rows", state.rows).member("total", state.total);
     json.member("held_seconds", std::chrono::duration<double>(state.held).count());

@@ -112,7 +112,7 @@ public:
             EXPECT_EQ(answer.first, 200) << answer.second;
             const bj::value body = http::parse_json(answer.second);
             found.phase = http::member<std::string>(body, "phase");
-            found.from = http::member<std::string>(body, "from");
+            found.from = http::member<std::string>(body, "database");
             found.error = http::optional_member<std::string>(body, "error").value_or("");
             found.is_under_way = http::member<bool>(body, "is_under_way");
             found.held = http::member<double>(body, "held_seconds");

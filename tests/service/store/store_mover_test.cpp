@@ -258,7 +258,7 @@ TEST(StoreMover, MovesThereAndBackUnderLoad) {
 
         // By its first name, the store is found where it is now.
         co_await at.open();
-        EXPECT_EQ(at.here.mover->state().from, at.file + ".back");
+        EXPECT_EQ(at.here.mover->state().database, at.file + ".back");
         co_await at.drop();
         std::string refused;
         try {

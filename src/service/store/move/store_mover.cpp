@@ -34,10 +34,11 @@ public:
           database_(std::move(at.database)),
           schema_(std::move(at.schema)),
           options_(std::move(options)) {
-        state_.from = shown_store(absolute(database_));
+        state_.database = shown_store(absolute(database_));
         if (at.next.has_value()) {
             start(at.next->database,
                   at.next->schema.empty() ? options_.postgres.schema : at.next->schema);
+            has_begun_ = true;
         }
     }
 
@@ -93,9 +94,11 @@ private:
     void start(std::string to, std::string schema) {
         state_ = {};
         state_.what = phase::copying;
-        state_.from = shown_store(absolute(database_));
+        state_.database = shown_store(absolute(database_));
+        state_.from = state_.database;
         state_.to = shown_store(to);
         is_aborted_ = false;
+        has_begun_ = false;
         wanted_ = plan_for(std::move(to), std::move(schema));
         wake_.set();
     }
@@ -106,7 +109,7 @@ private:
         }
         if (is_postgres_url(to) == is_postgres_url(database_)) {
             throw invalid_argument(
-                "the store " + state_.from +
+                "the store " + state_.database +
                 " cannot be moved to " + shown_store(to) +
                 ": one of them must be a file, the other one the URL of a PostgreSQL database");
         }
@@ -154,6 +157,7 @@ private:
                 throw detail::move_aborted();
             }
             co_await move.open();
+            has_begun_ = true;
             co_await move.run();
         };
         auto close = [&move] { return move.close(); };
@@ -165,7 +169,7 @@ private:
             end = phase::aborted;
         } catch (const store_unavailable& error) {
             problem = error.what();
-            end = error.advice() == db::retry_advice::no ? phase::failed : phase::none;
+            end = has_begun_ && error.advice() != db::retry_advice::no ? phase::none : phase::failed;
         } catch (const std::exception& error) {
             problem = error.what();
             end = phase::failed;
@@ -179,6 +183,7 @@ private:
         }
         if (end == phase::moved) {
             database_ = wanted_->to;
+            state_.database = shown_store(database_);
             schema_ = wanted_->postgres.schema;
             state_.what = end;
             state_.error.clear();
@@ -224,6 +229,7 @@ private:
     store_move_state state_;
     std::optional<live_move_plan> wanted_;
     bool is_aborted_ = false;
+    bool has_begun_ = false;  // a target that cannot be reached then is waited for
     event wake_;
 };
 
