@@ -46,7 +46,7 @@ struct api_options {
     hook<void(metric_writer&)> more_metrics{};  // on /metrics
     // Of the service's store, for /move; null: the store cannot be moved while the service runs.
     class store_mover* mover = nullptr;
-    std::string_view version = "0.1.0";         // in /openapi.json
+    std::string_view version = "0.1.0";  // in /openapi.json
 };
 
 // The service must outlive the router, which observes it from now on. Call it on the service's

@@ -42,8 +42,8 @@ move_request read_move_request(const bj::value& body) {
         }
         if (!value.is_string() || value.get_string().empty() ||
             value.get_string().find('\0') != std::string::npos) {
-            throw invalid_value(name, "the member '" + std::string(name) +
-                                          "' must be a text that is not empty");
+            throw invalid_value(
+                name, "the member '" + std::string(name) + "' must be a text that is not empty");
         }
         (name == "to" ? read.to : read.schema) = value.get_string();
     }
@@ -69,14 +69,13 @@ void write_move(json_writer& json, const store_move_state& state) {
 }  // namespace
 
 route_list move_resource::routes() {
-    return {{method::get, "/move", permission::admin, queue_reach::all, *this,
-             &move_resource::show},
-            {method::post, "/move", permission::admin, queue_reach::all, *this,
-             &move_resource::begin},
-            {method::post, "/move/check", permission::admin, queue_reach::all, *this,
-             &move_resource::check},
-            {method::delete_, "/move", permission::admin, queue_reach::all, *this,
-             &move_resource::abort}};
+    return {
+        {method::get, "/move", permission::admin, queue_reach::all, *this, &move_resource::show},
+        {method::post, "/move", permission::admin, queue_reach::all, *this, &move_resource::begin},
+        {method::post, "/move/check", permission::admin, queue_reach::all, *this,
+         &move_resource::check},
+        {method::delete_, "/move", permission::admin, queue_reach::all, *this,
+         &move_resource::abort}};
 }
 
 store_mover& move_resource::mover() const {

@@ -7,8 +7,9 @@
 // WEIR_MOVE_PENDING and WEIR_MOVE_KILLS choose other numbers.
 
 #include "support.hpp"
-
 #include <support/peers/postgres.hpp>
+
+#include <boost/json/serialize.hpp>
 
 #include <sys/resource.h>
 

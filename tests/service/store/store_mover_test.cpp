@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A store moves to another database and back while calls come: each acknowledged task is there, once,
-// and completes once. Interrupted at random, and opened again, it continues.
+// A store moves to another database and back while calls come: each acknowledged task is there,
+// once, and completes once. Interrupted at random, and opened again, it continues.
 
 #include "moving_store.hpp"
 #include "service/engine/node_identity.hpp"
@@ -121,8 +121,7 @@ public:
         if (ended.empty()) {
             co_return;
         }
-        const std::vector<bool> written =
-            co_await here.tasks->settle("a", std::move(ended), now());
+        const std::vector<bool> written = co_await here.tasks->settle("a", std::move(ended), now());
         for (std::size_t i = 0; i < written.size(); ++i) {
             EXPECT_TRUE(written[i]);
             EXPECT_TRUE(completed.insert(got.tasks[i].id.number()).second) << "twice";
@@ -228,6 +227,7 @@ TEST(StoreMover, MovesThereAndBackUnderLoad) {
     run_live([](live_bench& at) -> task<> {
         co_await at.open();
         co_await at.fill(1500, 1000);
+        const std::unique_ptr<store> frozen = co_await open_sqlite_store(at.file);
         at.start_load();
         co_await weir::sleep(50ms);
         const move_report found = co_await at.here.mover->check(at.url, at.schema(1));
@@ -241,6 +241,16 @@ TEST(StoreMover, MovesThereAndBackUnderLoad) {
         EXPECT_GT(state.held, weir::clock::duration(0));
         EXPECT_LT(state.held, 4s);
         co_await weir::sleep(50ms);
+        // A process that was frozen meanwhile writes nothing to the former store.
+        std::string late;
+        try {
+            std::vector<new_task> one(1, new_task("work"));
+            co_await frozen->submit(std::move(one), at.now());
+        } catch (const store_unavailable& error) {
+            late = error.what();
+        }
+        EXPECT_NE(late.find("was moved to another database"), std::string::npos) << late;
+        co_await frozen->close();
 
         at.here.mover->begin(at.file + ".back");
         co_await at.wait_for_end();
@@ -365,8 +375,8 @@ TEST(StoreMover, IsAbortedOrRefused) {
     });
 }
 
-// The server dies while the store moves to it, also in the transaction that ends the move, and comes
-// back: calls are answered by one of the two stores, never by both.
+// The server dies while the store moves to it, also in the transaction that ends the move, and
+// comes back: calls are answered by one of the two stores, never by both.
 TEST(StoreMover, WaitsForAServerThatDies) {
     run_live([](live_bench& at) -> task<> {
         weir_test::postgres server;

@@ -61,9 +61,9 @@ void change_notes::start_in_postgres(sql_session& session, const table_layout& t
     session.run("CREATE TABLE " + note_table(table) + " AS SELECT " + keys + " FROM " + table.name +
                     " LIMIT 0",
                 {});
-    session.run("ALTER TABLE " + notes +
-                    " ADD COLUMN seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
-                {});
+    session.run(
+        "ALTER TABLE " + notes + " ADD COLUMN seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        {});
     const std::string insert = "INSERT INTO " + notes + "(" + keys + ") SELECT " + keys + " FROM ";
     session.run("CREATE FUNCTION " + function +
                     " RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS "
@@ -121,13 +121,13 @@ row_changes change_notes::read(sql_session& session, const table_layout& table, 
     sql_values parameters;
     parameters.emplace_back(found.upto);
     parameters.insert(parameters.end(), mark.begin(), mark.end());
-    found.rows = all_values(
-        session.fetch("SELECT " + table.column_list() + " FROM " + table.name + " WHERE (" + keys +
-                          ") IN (" + noted + ")" +
-                          (mark.empty() ? ""
-                                        : " AND (" + keys + ") <= (" +
-                                              table_layout::placeholders(mark.size()) + ")"),
-                      std::move(parameters)));
+    found.rows = all_values(session.fetch(
+        "SELECT " + table.column_list() + " FROM " + table.name + " WHERE (" + keys + ") IN (" +
+            noted + ")" +
+            (mark.empty()
+                 ? ""
+                 : " AND (" + keys + ") <= (" + table_layout::placeholders(mark.size()) + ")"),
+        std::move(parameters)));
     return found;
 }
 

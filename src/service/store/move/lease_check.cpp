@@ -65,13 +65,13 @@ void check_is_unserved(sql_session& session, timestamp loop_time, bool ignores_i
         }
         const std::chrono::microseconds left = lease_left(session, node, loop_time);
         if (left.count() > 0 && !is_gone(node)) {
-            throw store_unavailable(
-                std::string(ignores_itself ? "another" : "a") +
-                    " service runs on the store, with process " + std::to_string(node.pid) +
-                    " on " + node.host.substr(0, node.host.find(' ')) +
-                    ": stop it first; if it has crashed, its lease ends in " +
-                    std::to_string(left.count() / 1'000'000 + 1) + " s",
-                db::retry_advice::no);
+            throw store_unavailable(std::string(ignores_itself ? "another" : "a") +
+                                        " service runs on the store, with process " +
+                                        std::to_string(node.pid) + " on " +
+                                        node.host.substr(0, node.host.find(' ')) +
+                                        ": stop it first; if it has crashed, its lease ends in " +
+                                        std::to_string(left.count() / 1'000'000 + 1) + " s",
+                                    db::retry_advice::no);
         }
     }
 }

@@ -412,8 +412,8 @@ task<> live_move::end_or_undo(std::exception_ptr failure) {
             has_ended = co_await shield(has_arrived());
             is_decided = true;
         } catch (const db::error& error) {
-            state_.error = std::string("whether the target has taken over is unknown: ") +
-                           error.what();
+            state_.error =
+                std::string("whether the target has taken over is unknown: ") + error.what();
         }
         if (has_ended) {
             co_return;

@@ -36,7 +36,10 @@ public:
     // All must outlive it. `state` is kept up to date; `is_aborted` is looked at between steps.
     live_move(store_gate& gate, const live_move_plan& plan, store_move_state& state,
               const bool& is_aborted)
-        : gate_(gate), plan_(plan), state_(state), is_aborted_(is_aborted),
+        : gate_(gate),
+          plan_(plan),
+          state_(state),
+          is_aborted_(is_aborted),
           notes_(plan.notes_schema()) {}
 
     // Opens the target; then it has to be closed.

@@ -68,8 +68,9 @@ std::optional<move_target> read_move_target(sql_session& session, bool is_postgr
                   .query("SELECT to_regclass(?) IS NOT NULL", quoted_name(schema) + ".move_target")
                   .one<bool>()
             : !session
-                   .query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = "
-                          "'move_target'")
+                   .query(
+                       "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = "
+                       "'move_target'")
                    .empty();
     std::optional<move_target> target;
     if (has_table) {

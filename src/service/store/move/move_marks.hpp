@@ -11,7 +11,7 @@
 // serves it while it is copied, with notes of the changes (change_notes.hpp):
 //
 //     copying n             any                   continues, or begins again
-//     moving n              arriving n            the source is served again, and the move continues
+//     moving n              arriving n            the source is served again, and the move goes on
 //     moving n, moved n     arrived n             the target is served
 #pragma once
 

@@ -21,8 +21,7 @@ struct found_marks {
 
 class store_search {
 public:
-    store_search(std::string database, const movable_store_options& options)
-        : options_(options) {
+    store_search(std::string database, const movable_store_options& options) : options_(options) {
         found_.database = std::move(database);
         found_.schema = options.postgres.schema;
     }
@@ -142,8 +141,8 @@ private:
             std::rethrow_exception(error);
         }
         const bool is_undone = arrived == move_mark{move_phase::arriving, mark.number};
-        if (!is_undone && (arrived.phase == move_phase::normal ||
-                           arrived.phase == move_phase::arriving)) {
+        if (!is_undone &&
+            (arrived.phase == move_phase::normal || arrived.phase == move_phase::arriving)) {
             throw store_unavailable(
                 "the task store " + shown_store(found_.database) + " was being moved to " +
                     shown_store(target.database) +

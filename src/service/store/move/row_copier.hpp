@@ -51,8 +51,8 @@ private:
     const copy_sides& sides_;
     const table_layout& table_;
     std::size_t step_ = copy_step;
-    sql_values last_;          // the key of the last row that was copied
-    sql_values compared_;      // ... and compared
+    sql_values last_;           // the key of the last row that was copied
+    sql_values compared_;       // ... and compared
     bool is_complete_ = false;  // copy_some() has come to the end
 };
 

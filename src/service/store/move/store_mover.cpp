@@ -2,14 +2,13 @@
 // One move at a time. What a database that cannot be reached has interrupted is tried again until
 // it works or is aborted; what cannot succeed is undone.
 
-#include <weir/service/store_mover.hpp>
-
 #include "service/store/move/live_move.hpp"
 #include "service/store/sqlite/sql_store.hpp"
 
 #include <weir/error.hpp>
 #include <weir/finally.hpp>
 #include <weir/loop.hpp>
+#include <weir/service/store_mover.hpp>
 #include <weir/time.hpp>
 
 #include <algorithm>
@@ -109,15 +108,13 @@ private:
         }
         if (is_postgres_url(to) == is_postgres_url(database_)) {
             throw invalid_argument(
-                "the store " + state_.database +
-                " cannot be moved to " + shown_store(to) +
+                "the store " + state_.database + " cannot be moved to " + shown_store(to) +
                 ": one of them must be a file, the other one the URL of a PostgreSQL database");
         }
     }
 
     static std::string absolute(std::string database) {
-        return is_postgres_url(database) ? database
-                                         : std::filesystem::absolute(database).string();
+        return is_postgres_url(database) ? database : std::filesystem::absolute(database).string();
     }
 
     live_move_plan plan_for(std::string to, std::string schema) const {
@@ -169,7 +166,8 @@ private:
             end = phase::aborted;
         } catch (const store_unavailable& error) {
             problem = error.what();
-            end = has_begun_ && error.advice() != db::retry_advice::no ? phase::none : phase::failed;
+            end =
+                has_begun_ && error.advice() != db::retry_advice::no ? phase::none : phase::failed;
         } catch (const std::exception& error) {
             problem = error.what();
             end = phase::failed;
@@ -188,8 +186,8 @@ private:
             state_.what = end;
             state_.error.clear();
             note("the store was moved to " + state_.to + "; writes waited " +
-                 std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(state_.held)
-                                    .count()) +
+                 std::to_string(
+                     std::chrono::duration_cast<std::chrono::milliseconds>(state_.held).count()) +
                  " ms");
             co_return true;
         }
@@ -197,7 +195,8 @@ private:
         if (is_undone) {
             state_.what = end;
             state_.error = problem;
-            note(end == phase::aborted ? "the move was aborted" : "the move has failed: " + problem);
+            note(end == phase::aborted ? "the move was aborted"
+                                       : "the move has failed: " + problem);
         }
         co_return is_undone;
     }
@@ -257,8 +256,8 @@ std::string shown_store(const std::string& database) {
 
 task<movable_store> open_movable_store(std::string database, movable_store_options options) {
     detail::resolved_store at = co_await detail::resolve_store(std::move(database), options);
-    const std::size_t max_queues = is_postgres_url(at.database) ? options.postgres.max_queues
-                                                                : options.sqlite.max_queues;
+    const std::size_t max_queues =
+        is_postgres_url(at.database) ? options.postgres.max_queues : options.sqlite.max_queues;
     auto gate = std::make_unique<store_gate>(at.backend);
     store_gate& gated = *gate;
     movable_store opened;

@@ -40,9 +40,7 @@ using namespace detail;
 class sql_store final : public store, private store_calls {
 public:
     sql_store(std::unique_ptr<sql_backend> backend, std::size_t max_queues)
-        : store_calls(std::move(backend)),
-          max_queues_(max_queues),
-          ids_(store_calls::backend()) {}
+        : store_calls(std::move(backend)), max_queues_(max_queues), ids_(store_calls::backend()) {}
 
     // ---- submitting
 

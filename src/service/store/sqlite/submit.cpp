@@ -69,7 +69,7 @@ task_id id_source::next(sql_session& session, timestamp now, task_id previous) {
     task_id made = next_id(previous, milliseconds);
     // After an id of another process, too: that one continues with the next.
     if (is_shared && (made.milliseconds() > previous.milliseconds() ||
-                       previous.number() != last_.load(std::memory_order_relaxed))) {
+                      previous.number() != last_.load(std::memory_order_relaxed))) {
         constexpr std::uint32_t half = 1U << (task_id::counter_bits - 1);
         made = task_id(made.number() + std::random_device()() % half);
     }
