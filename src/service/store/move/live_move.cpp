@@ -135,6 +135,7 @@ task<> live_move::open() {
 }
 
 task<> live_move::close() {
+    gate_.slow_down(clock::duration(0));
     if (to_ != nullptr && !has_ended_) {
         co_await to_->close();
         to_ = nullptr;
