@@ -7,7 +7,8 @@
 // transaction. Transactions that change tasks exclude each other, of all services, so that limits
 // hold across all of them and nothing is counted twice; heartbeats and reads wait for nobody. While
 // the database cannot be reached, calls throw store_unavailable, and the store reconnects by
-// itself. docs/cluster.md says what is promised.
+// itself. The URL may name several servers, postgres://one,two/shop: the store uses the primary,
+// and after a failover the new one. docs/cluster.md says what is promised.
 #pragma once
 
 #include <weir/clock.hpp>
@@ -16,8 +17,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace weir::service {
 
@@ -31,12 +34,18 @@ struct postgres_store_options {
     std::chrono::milliseconds statement_timeout = std::chrono::seconds(5);
     std::chrono::milliseconds lock_timeout = std::chrono::seconds(4);
     clock::duration connect_timeout = std::chrono::seconds(5);
+    // After a failover, nodes that the new primary knows keep their leases for at least this long:
+    // those of the longest lease among nodes and workers.
+    clock::duration failover_grace = std::chrono::seconds(30);
     std::size_t max_queues = default_max_queues;  // further queues are refused; existing ones stay
     // Upgrades the tables even while older programs use them that cannot use the new ones.
     bool upgrades_in_use = false;
     // Leases and delays are measured by the server's clock, so that the clocks of machines need not
     // agree. False, for tests that choose the time: by the caller's.
     bool uses_server_clock = true;
+    // Called while the store is being opened, if something about the server is a risk: asynchronous
+    // standbys.
+    std::function<void(std::string_view)> on_warning = {};
 };
 
 // The tables were made by a newer program, and this one cannot use them: starting it again does not

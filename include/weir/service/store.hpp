@@ -108,10 +108,18 @@ struct claim_request {
     std::string_view node;
     moment now{};
     std::size_t limit = 1;  // free workers
+    // That of the last answer; 0: none. If the store's is another one by now, nothing is claimed:
+    // the store may have lost runs of this node, and would give them out again under the same
+    // numbers. The node compares its runs with running_on() first.
+    std::int64_t history = 0;
 };
 
 struct claimed {
     claimed() = default;
+
+    // Another number after a failover to a server that may lack the last transactions. 0: the store
+    // never loses what it has answered.
+    std::int64_t history = 0;
 
     std::vector<task_record> tasks;  // running now, in the order of their turns
     // When the next claim may find more tasks without any other change, on the steady clock: now,

@@ -262,6 +262,7 @@ serve_plan::serve_plan(const serve_settings& settings)
     store.max_queues = settings.max_queues;
     postgres.max_queues = settings.max_queues;
     postgres.schema = settings.schema;
+    postgres.failover_grace = seconds(std::max(settings.lease, settings.worker_lease));
     store.integrity = settings.integrity == "full"   ? service::integrity_check::full
                       : settings.integrity == "none" ? service::integrity_check::none
                                                      : service::integrity_check::quick;

@@ -23,6 +23,9 @@ task<service::movable_store> open_store(const serve_plan& plan) {
     service::movable_store_options options;
     options.sqlite = plan.store;
     options.postgres = plan.postgres;
+    options.postgres.on_warning = [](std::string_view text) {
+        write_log(log_level::warning, text);
+    };
     options.log = [](std::string_view line) { write_log(log_level::info, line); };
     service::movable_store opened;
     std::chrono::seconds pause(1);

@@ -3,13 +3,15 @@
 // for the next. The claimer asks when the trigger says so, and otherwise at every poll interval,
 // since other nodes submit too. If the answer to a claim is lost, the store may count tasks as
 // running that no process runs: the claimer asks for the runs of its lease and returns those that
-// are not running here.
+// are not running here. The opposite comes from a failover that has lost the last transactions: runs
+// of which the store knows nothing are stopped, and nothing is claimed before.
 
 #include "service/engine/claimer.hpp"
 
 #include <weir/error.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 namespace weir::service::detail {
 
@@ -56,6 +58,7 @@ claimer::claimer(store_client& store, const wall_clock& time, const event_log& l
 void claimer::open() {
     is_closed_ = false;
     unanswered_.clear();
+    history_ = 0;
     not_before_ = next_audit_ = clock::time_point::min();
     delays_.restart();
     trigger_.claim_now();
@@ -99,6 +102,7 @@ task<> claimer::claim_once(const task_group& group) {
     claim_request request;
     request.node = owner.node();
     request.limit = std::min(runs_.free_workers(), options_.claim_batch);
+    request.history = history_;
     try {
         const claim_in_flight in_flight(*this, owner);
         if (has_lost_claims(owner) || weir::now() >= next_audit_) {
@@ -136,23 +140,38 @@ task<> claimer::claim_once(const task_group& group) {
         trigger_.claim_now();
     }
     const bool is_idle = answer.tasks.size() < request.limit;
+    note_history(answer.history);
     dispatch(std::move(answer), owner, group);
     if (news_ != nullptr) {
         news_->claimed(is_idle);
     }
 }
 
+void claimer::note_history(std::int64_t found) {
+    if (found == history_) {
+        return;
+    }
+    if (history_ != 0) {
+        log_.write(log_level::warning,
+                   "the database has failed over: comparing what runs here with what it knows");
+        next_audit_ = clock::time_point::min();
+        trigger_.claim_now();
+    }
+    history_ = found;
+}
+
 void claimer::dispatch(claimed&& answer, const lease& owner, const task_group& group) {
     // The lease may have expired unnoticed: the process was suspended, or its loop was blocked.
     const bool is_too_late = is_closed_ || &owner != &leases_.current() || !leases_.is_valid();
-    const bool has_old_leases = leases_.all().size() > 1;
+    const bool has_old_runs = leases_.all().size() > 1 || runs_.has_lost();
     for (task_record& each : answer.tasks) {
         if (is_too_late) {
             return_task(each, owner);
             continue;
         }
-        if (has_old_leases && runs_.is_running(each.id)) {
-            // Under an old lease, by a handler that does not end. Another node has rescued it.
+        if (has_old_runs && runs_.is_running(each.id)) {
+            // By a handler that does not end, under an old lease, after which another node has
+            // rescued it, or in a run that the store has lost.
             return_task(each, owner, {5 * options_.heartbeat, "its last run has not ended yet"});
             continue;
         }
@@ -182,6 +201,7 @@ bool claimer::has_lost_claims(const lease& owner) const noexcept {
 task<> claimer::return_lost_claims(const lease& owner) {
     const std::vector<run_key> known = known_runs(owner);
     const std::vector<run_key> in_store = co_await store_.call(store_->running_on(owner.node()));
+    stop_lost_runs(owner, known, in_store);
     for (const run_key& each : in_store) {
         if (std::ranges::binary_search(known, each, is_before)) {
             continue;
@@ -194,6 +214,23 @@ task<> claimer::return_lost_claims(const lease& owner) {
         }
     }
     std::erase(unanswered_, &owner);
+}
+
+void claimer::stop_lost_runs(const lease& owner, const std::vector<run_key>& known,
+                             std::vector<run_key> in_store) {
+    std::ranges::sort(in_store, is_before);
+    std::vector<run_key> lost;
+    std::ranges::set_difference(known, in_store, std::back_inserter(lost), is_before);
+    if (lost.empty()) {
+        return;
+    }
+    ends_.forget(owner, lost);
+    const std::size_t stopped = runs_.stop_lost(owner, lost);
+    if (stopped > 0) {
+        log_.write(log_level::warning, "stopping " + std::to_string(stopped) +
+                                           " tasks, which are not this node's any more according "
+                                           "to the store");
+    }
 }
 
 task<> claimer::return_all_lost_claims() {

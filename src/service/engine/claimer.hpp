@@ -45,7 +45,8 @@ public:
     // were never started.
     bool has_lost_claims(const lease& owner) const noexcept;
     bool is_claiming(const lease& owner) const noexcept { return claiming_for_ == &owner; }
-    // Returns those tasks to the store. Not while a claim under this lease is in flight.
+    // Returns those tasks to the store, and stops runs under this lease that the store has lost.
+    // Not while a claim under this lease is in flight.
     task<> return_lost_claims(const lease& owner);
     // The same for all leases, until it succeeds.
     task<> return_all_lost_claims();
@@ -56,6 +57,9 @@ private:
     task<> claim_once(const task_group& group);
     void dispatch(claimed&& answer, const lease& owner, const task_group& group);
     void return_task(const task_record& task, const lease& owner, runner::refusal why = {});
+    void note_history(std::int64_t found);
+    void stop_lost_runs(const lease& owner, const std::vector<run_key>& known,
+                        std::vector<run_key> in_store);
     std::vector<run_key> known_runs(const lease& owner) const;
 
     store_client& store_;
@@ -77,6 +81,7 @@ private:
     std::vector<const lease*> unanswered_;      // leases with lost claims
     clock::time_point not_before_{};            // after a claim that failed
     clock::time_point next_audit_{};            // for lost claims, also without a reason
+    std::int64_t history_ = 0;                  // of the store; 0: not known
     decision::backoff delays_{store_backoff_options};
 };
 

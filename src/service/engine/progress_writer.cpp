@@ -25,6 +25,11 @@ void run_progress::progressed(double fraction, std::string_view message) {
     writer_->add(*this);
 }
 
+void run_progress::detach() noexcept {
+    writer_->withdraw(*this);
+    lease_ = nullptr;
+}
+
 void progress_writer::add(run_progress& changed) {
     if (!changed.is_queued_) {
         queued_.push_back(&changed);
@@ -60,7 +65,7 @@ task<> progress_writer::write_queued() {
     const lease* owner = nullptr;
     for (run_progress* const each : queued_) {
         each->is_queued_ = false;
-        if (!each->lease_->is_lost) {
+        if (each->lease_ != nullptr && !each->lease_->is_lost) {
             owner = each->lease_;
             progress_note& note = notes.emplace_back();
             note.key = each->key_;

@@ -29,6 +29,8 @@ public:
         lease_ = &owner;
     }
     void progressed(double fraction, std::string_view message) override;
+    // The run is not the node's any more: nothing is written for it.
+    void detach() noexcept;
 
 private:
     friend class progress_writer;
@@ -36,7 +38,7 @@ private:
     progress_writer* writer_ = nullptr;
     const task_record* task_ = nullptr;
     run_key key_;
-    const lease* lease_ = nullptr;
+    const lease* lease_ = nullptr;  // null: detached
     double fraction_ = 0;
     std::string message_;
     bool is_queued_ = false;

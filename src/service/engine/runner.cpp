@@ -53,6 +53,7 @@ struct runner::run {
     stop_cause cause = stop_cause::none;
     clock::time_point stopped_at{};  // the deadline at the latest
     bool is_reported = false;        // as unresponsive
+    bool is_lost = false;            // the store does not know it
     std::size_t index = 0;           // in running_
 };
 
@@ -77,7 +78,9 @@ public:
         if (run_.traced != nullptr) {
             owner_.traces_->end_run(std::move(run_.traced), ended);
         }
-        owner_.ends_.add(*run_.owner, std::move(ended), run_.series, std::move(failure));
+        if (!run_.is_lost) {
+            owner_.ends_.add(*run_.owner, std::move(ended), run_.series, std::move(failure));
+        }
         run_.series->runs.record(weir::now() - run_.started_at);
         has_ended_ = true;
     }
@@ -156,6 +159,7 @@ std::optional<runner::refusal> runner::start(task_record& claimed, const lease& 
                                                              : options_.default_timeout);
     next.stopped_at = next.deadline;
     next.is_reported = false;
+    next.is_lost = false;
     next.index = running_.size();
     running_.push_back(&next);
     ++started_;
@@ -306,6 +310,20 @@ void runner::stop_all(const lease& owner, stop_cause cause) {
     }
 }
 
+std::size_t runner::stop_lost(const lease& owner, const std::vector<run_key>& lost) {
+    std::size_t count = 0;
+    for (run* const each : std::vector(running_)) {
+        if (each->owner == &owner && !each->is_lost &&
+            std::ranges::find(lost, each->key()) != lost.end()) {
+            ++count;
+            each->is_lost = true;
+            each->progress.detach();
+            each->stop(stop_cause::lease_lost);
+        }
+    }
+    return count;
+}
+
 // A handler cannot be ended by force: it keeps its worker until it returns.
 task<> runner::watch() {
     for (;;) {
@@ -337,8 +355,16 @@ bool runner::is_running(task_id id) const noexcept {
     return std::ranges::any_of(running_, [id](const run* each) { return each->record.id == id; });
 }
 
+bool runner::has_lost() const noexcept {
+    return std::ranges::any_of(running_, &run::is_lost);
+}
+
 void runner::append_running(std::vector<run_key>& to) const {
-    std::ranges::transform(running_, std::back_inserter(to), &run::key);
+    for (const run* const each : running_) {
+        if (!each->is_lost) {
+            to.push_back(each->key());
+        }
+    }
 }
 
 task<> runner::wait_until_idle() {

@@ -54,6 +54,9 @@ public:
     void cancel(const lease& owner, const run_key& key);
     void stop_all(stop_cause cause);
     void stop_all(const lease& owner, stop_cause cause);
+    // Stops those of these runs that the lease has, and forgets how they end: the store does not
+    // know them. The number of them.
+    std::size_t stop_lost(const lease& owner, const std::vector<run_key>& lost);
 
     // Warns about runs that have been stopped and do not end.
     task<> watch();
@@ -64,6 +67,8 @@ public:
         return running_.size() < options_.workers ? options_.workers - running_.size() : 0;
     }
     bool is_running(task_id id) const noexcept;
+    // Lost runs whose handlers have not ended yet.
+    bool has_lost() const noexcept;
     void append_running(std::vector<run_key>& to) const;
     task<> wait_until_idle();
     void name_fibers() const;

@@ -29,6 +29,19 @@ void settler::forget(const lease& owner) noexcept {
     std::erase_if(outboxes_, [&](const outbox& each) { return each.owner == &owner; });
 }
 
+void settler::forget(const lease& owner, const std::vector<run_key>& lost) noexcept {
+    const auto found = std::ranges::find(outboxes_, &owner, &outbox::owner);
+    if (found == outboxes_.end()) {
+        return;
+    }
+    for (std::vector<run_end>* const each : {&found->waiting, &found->in_flight}) {
+        for (run_end& end : *each) {
+            end.is_forgotten = end.is_forgotten || std::ranges::find(lost, end.key()) != lost.end();
+        }
+    }
+    erase_forgotten(found->waiting);
+}
+
 const settler::outbox* settler::find(const lease& owner) const noexcept {
     const auto found = std::ranges::find(outboxes_, &owner, &outbox::owner);
     return found == outboxes_.end() ? nullptr : &*found;
@@ -81,12 +94,13 @@ task<> settler::settle_waiting(outbox& from) {
         from.waiting.erase(from.waiting.begin(), end);
     }
     decision::backoff delays(store_backoff_options);
-    for (bool is_repeated = false;; is_repeated = true) {
+    for (bool is_repeated = false; !from.in_flight.empty(); is_repeated = true) {
         const bool is_done = co_await settle_batch(from, is_repeated);
         if (is_done) {
             break;
         }
         co_await store_.wait_before_retry(delays);
+        erase_forgotten(from.in_flight);
     }
     from.in_flight.clear();
     claims_.claim_now();  // limits may have kept other tasks waiting for these runs
@@ -118,7 +132,8 @@ task<bool> settler::settle_batch(outbox& from, bool is_repeated) {
 // The store refuses at least one of the batch. False if the rest must be repeated.
 task<bool> settler::settle_each(outbox& from) {
     for (std::size_t i = 0; i < from.in_flight.size(); ++i) {
-        const bool is_done = co_await settle_or_fail(*from.owner, from.in_flight[i]);
+        const bool is_done = from.in_flight[i].is_forgotten ||
+                             co_await settle_or_fail(*from.owner, from.in_flight[i]);
         if (!is_done) {
             from.in_flight.erase(from.in_flight.begin(),
                                  from.in_flight.begin() + static_cast<std::ptrdiff_t>(i));

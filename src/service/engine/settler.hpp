@@ -33,6 +33,9 @@ public:
              std::string failure = {});
     void forget(const lease& owner) noexcept;
     void forget_all() noexcept { outboxes_.clear(); }
+    // Forgets the ends of these runs, which the store does not know. A call that is under way goes
+    // on, and is not repeated for them.
+    void forget(const lease& owner, const std::vector<run_key>& lost) noexcept;
 
     bool has_unsettled() const noexcept;
     bool has_unsettled(const lease& owner) const noexcept;
@@ -47,6 +50,7 @@ private:
         settlement ended;
         task_series* series = nullptr;  // null: not counted
         std::string failure;            // empty: not logged
+        bool is_forgotten = false;
         run_key key() const noexcept { return ended.key; }
     };
     // The ends of runs under one lease.
@@ -58,6 +62,9 @@ private:
     };
 
     const outbox* find(const lease& owner) const noexcept;
+    static void erase_forgotten(std::vector<run_end>& from) noexcept {
+        std::erase_if(from, [](const run_end& each) { return each.is_forgotten; });
+    }
     task<> settle_waiting(outbox& from);
     task<bool> settle_batch(outbox& from, bool is_repeated);
     task<bool> settle_each(outbox& from);

@@ -129,6 +129,9 @@ public:
     // The clock that all nodes measure leases and delays by; empty: nodes of one machine agree on
     // one by themselves.
     virtual std::optional<timestamp> server_time() { return std::nullopt; }
+    // Another number than before: the last transactions may have been lost, as after a failover.
+    // 0: never.
+    virtual std::int64_t history() { return 0; }
 
 private:
     class ready_answer final : public sql_answer {

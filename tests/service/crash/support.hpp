@@ -12,6 +12,7 @@
 #include <weir/http/json.hpp>
 #include <weir/io/process.hpp>
 #include <weir/run.hpp>
+#include <weir/service/postgres_store.hpp>
 #include <weir/service/sqlite_store.hpp>
 #include <weir/spawn.hpp>
 #include <weir/time.hpp>
@@ -46,8 +47,12 @@ inline bool is_stress() {
 
 struct place {
     weir_test::temporary_folder folder;
+    std::string url;  // of a PostgreSQL database, in place of a file
     std::string database() const {
-        return moved_to.empty() ? (folder / "tasks.db").string() : moved_to;
+        if (!moved_to.empty()) {
+            return moved_to;
+        }
+        return url.empty() ? (folder / "tasks.db").string() : url;
     }
     std::string ledger() const {
         return has_ledger ? (folder / "ledger").string() : std::string("/dev/null");
@@ -129,7 +134,7 @@ public:
                                           std::string body = {}) {
         http::client_request wanted(verb, url);
         wanted.set_timeout(20s);
-        if (verb == http::method::post) {
+        if (verb != http::method::get) {
             wanted.set_body(std::move(body), "application/json");
         }
         http::client_response answer = co_await client_.send(std::move(wanted));
@@ -239,7 +244,9 @@ inline book read_ledger(const place& at) {
     std::int64_t id = 0;
     book_entry line;
     while (file >> line.what >> id >> line.run >> line.process) {
-        all[id].push_back(line);
+        if (line.what != "kill") {  // a note of the test
+            all[id].push_back(line);
+        }
     }
     EXPECT_TRUE(file.eof()) << "the ledger cannot be read to its end";
     return all;
@@ -259,7 +266,12 @@ struct contents {
 // The contents of a database that no process serves any more. Also checks the tables of the store.
 inline task<contents> read_store(const place& at) {
     contents all;
-    std::unique_ptr<store> kept = co_await open_sqlite_store(at.database());
+    std::unique_ptr<store> kept;
+    if (at.url.empty()) {
+        kept = co_await open_sqlite_store(at.database());
+    } else {
+        kept = co_await open_postgres_store(at.url);
+    }
     task_filter filter;
     filter.limit = 1000;
     const timestamp now =
@@ -277,8 +289,12 @@ inline task<contents> read_store(const place& at) {
     }
     all.queues = co_await kept->queues();
     co_await kept->close();
-    co_await store_test::inspect_sqlite(
-        std::filesystem::path(at.database()).parent_path().string());
+    if (at.url.empty()) {
+        co_await store_test::inspect_sqlite(
+            std::filesystem::path(at.database()).parent_path().string());
+    } else {
+        co_await store_test::inspect_tables(at.folder.path().string(), at.url, "weir");
+    }
     co_return all;
 }
 

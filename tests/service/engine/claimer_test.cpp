@@ -482,5 +482,76 @@ WEIR_TEST(Claimer, ReturnsLostClaimsUntilTheStoreHasAnswered) {
     EXPECT_TRUE(parts.settler.has_unsettled());
 }
 
+// A failover has lost the claim of one task: its run is stopped before anything is claimed, and its
+// end is not written, since the store may give the same run out again.
+WEIR_TEST(Claimer, StopsRunsThatTheStoreHasLost) {
+    components parts;
+    parts.connection.history = 1;
+    parts.handlers.add("work", wait_for_stop, {});
+    co_await parts.register_node();
+    const task_id kept = co_await parts.submit(new_task("work"));
+    const task_id lost = co_await parts.submit(new_task("work"));
+    auto body = [&](task_group& group) -> task<> {
+        group.spawn(parts.claimer.run(group));
+        const handle<> settling = group.spawn(parts.settler.run());
+        co_await sleep(1s);
+        EXPECT_EQ(parts.runner.running(), 2u);
+        const task_record record = co_await record_of(parts.memory, lost);
+        std::vector<settlement> ended(1, parts.builder.returned(record, 1h));
+        co_await parts.memory.settle(parts.leases.current().node(), std::move(ended),
+                                     parts.time.moment_now());
+        parts.connection.history = 2;
+        parts.trigger.claim_now();
+        co_await sleep(1s);
+        EXPECT_TRUE(parts.runner.is_running(kept));
+        EXPECT_FALSE(parts.runner.is_running(lost));
+        EXPECT_EQ(parts.logged("has failed over"), 1u);
+        EXPECT_EQ(parts.logged("not this node's any more"), 1u);
+        EXPECT_FALSE(parts.settler.has_unsettled());
+        EXPECT_EQ(parts.stats().fenced, 0u);
+        parts.claimer.close();
+        parts.runner.stop_all(detail::stop_cause::given_back);
+        co_await parts.runner.wait_until_idle();
+        settling.cancel();
+    };
+    co_await with_group(body);
+}
+
+// Its handler does not end, so the node does not run the task a second time meanwhile.
+WEIR_TEST(Claimer, ATaskWhoseLostRunHasNotEndedWaits) {
+    components parts({.lease = 1h});
+    parts.connection.history = 1;
+    parts.handlers.add("work",
+                       [](job&) -> task<json> {
+                           co_await shield(sleep(1min));
+                           co_return nullptr;
+                       },
+                       {});
+    co_await parts.register_node();
+    const task_id lost = co_await parts.submit(new_task("work"));
+    auto body = [&](task_group& group) -> task<> {
+        group.spawn(parts.claimer.run(group));
+        const handle<> settling = group.spawn(parts.settler.run());
+        co_await sleep(1s);
+        const task_record record = co_await record_of(parts.memory, lost);
+        std::vector<settlement> ended(1, parts.builder.returned(record, {}));
+        co_await parts.memory.settle(parts.leases.current().node(), std::move(ended),
+                                     parts.time.moment_now());
+        parts.connection.history = 2;
+        parts.trigger.claim_now();
+        co_await sleep(10s);
+        EXPECT_EQ(parts.stats().started, 1u);
+        co_await sleep(2min);
+        EXPECT_GE(parts.stats().started, 2u);
+        const task_record after = co_await record_of(parts.memory, lost);
+        EXPECT_EQ(after.state, task_state::running);
+        parts.claimer.close();
+        co_await parts.runner.wait_until_idle();
+        co_await parts.settler.wait_until_settled(1s);
+        settling.cancel();
+    };
+    co_await with_group(body);
+}
+
 }  // namespace
 }  // namespace weir::service::testing

@@ -11,7 +11,8 @@
 
 namespace weir::service::testing {
 
-// The connection of this node to the store. Claims can be answered by the test.
+// The connection of this node to the store. Claims can be answered by the test, and the history
+// of the store can change.
 class scripted_process final : public process {
 public:
     using process::process;
@@ -21,9 +22,15 @@ public:
         if (answer_claim) {
             co_return answer_claim(request);
         }
-        claimed answer = co_await process::claim(request);
+        claimed answer;
+        if (request.history == 0 || request.history == history) {
+            answer = co_await process::claim(request);
+        }
+        answer.history = history;
         co_return answer;
     }
+
+    std::int64_t history = 0;  // another one: the database has failed over
 
     std::vector<std::size_t> claim_limits;
     std::function<claimed(const claim_request&)> answer_claim;

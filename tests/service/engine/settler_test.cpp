@@ -278,5 +278,29 @@ WEIR_TEST(Settler, FailsNoOtherRunInstead) {
     co_await while_settling(parts, body);
 }
 
+WEIR_TEST(Settler, ForgetsTheEndsOfLostRuns) {
+    components parts;
+    co_await parts.register_node();
+    const task_id id = co_await parts.submit(new_task("work"));
+    const task_record task = co_await parts.claim_one();
+    bool is_away = true;
+    parts.memory.on_call([&](store_call which) {
+        return is_away && which == store_call::settle ? store_fault::fails : store_fault::none;
+    });
+    const handle<> settling = weir::spawn(parts.settler.run());
+    parts.settler.add(parts.leases.current(), parts.builder.completed(task, json(7)));
+    co_await sleep(1s);
+    EXPECT_TRUE(parts.settler.has_unsettled());
+    const std::vector<run_key> lost(1, run_key{task.id, task.run});
+    parts.settler.forget(parts.leases.current(), lost);
+    is_away = false;
+    co_await parts.settler.wait_until_settled(1min);
+    EXPECT_FALSE(parts.settler.has_unsettled());
+    const task_record after = co_await record_of(parts.memory, id);
+    EXPECT_EQ(after.state, task_state::running) << "the end of a lost run was written";
+    settling.cancel();
+    co_await settling.wait();
+}
+
 }  // namespace
 }  // namespace weir::service::testing

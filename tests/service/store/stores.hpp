@@ -4,6 +4,7 @@
 // its contents.
 #pragma once
 
+#include <support/peers/pgbouncer.hpp>
 #include <support/peers/postgres.hpp>
 #include <support/peers/program.hpp>
 
@@ -166,23 +167,30 @@ inline std::string schema_of(const std::string& folder) {
     }
     return name;
 }
+// Of the server that all tests share; of a pooler in front of it where all are to go through one.
+inline std::string postgres_url() {
+    if (std::getenv("WEIR_TEST_BEHIND_POOLER") == nullptr) {
+        return weir_test::shared_postgres().url();
+    }
+    constexpr int connections = 20;
+    static weir_test::pgbouncer pooler(weir_test::shared_postgres(), connections);
+    return pooler.url();
+}
 inline task<std::unique_ptr<store>> open_postgres(std::string folder) {
     postgres_store_options options;
     options.schema = schema_of(folder);
     options.readers = 1;
     options.uses_server_clock = false;
-    std::unique_ptr<store> opened =
-        co_await open_postgres_store(weir_test::shared_postgres().url(), options);
+    std::unique_ptr<store> opened = co_await open_postgres_store(postgres_url(), options);
     co_return opened;
 }
 // Copies the tables of PostgreSQL into those of a SQLite store, and compares the counts there.
-inline task<> inspect_postgres(std::string folder) {
+inline task<> inspect_tables(std::string folder, std::string url, std::string schema_name) {
     const std::unique_ptr<store> tables = co_await open_sqlite(folder);
     co_await tables->close();
     weir::sqlite::database copy = co_await weir::sqlite::open(folder + "/tasks.db");
-    weir::pg::connection server =
-        co_await weir::pg::connect({.url = weir_test::shared_postgres().url()});
-    const std::string schema = "\"" + schema_of(folder) + "\"";
+    weir::pg::connection server = co_await weir::pg::connect({.url = url});
+    const std::string schema = "\"" + schema_name + "\"";
     const weir::sqlite::rows names = co_await copy.query(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'meta'");
     for (const auto& name : names.as<std::string>()) {
@@ -216,6 +224,9 @@ inline task<> inspect_postgres(std::string folder) {
     co_await copy.close();
     co_await server.script("DROP SCHEMA " + schema + " CASCADE");
     co_await inspect_sqlite(folder);
+}
+inline task<> inspect_postgres(std::string folder) {
+    return inspect_tables(folder, weir_test::shared_postgres().url(), schema_of(folder));
 }
 
 inline std::vector<store_kind> all_stores() {

@@ -32,6 +32,7 @@ struct postgres_options {
     // A standby of this server, which knows it by this name. Made from a backup of it.
     const class postgres* primary = nullptr;
     std::string standby_name = {};
+    std::uint16_t port = 0;  // 0: a free one
 };
 
 class postgres {
@@ -50,7 +51,7 @@ public:
         }
         make_data();
         for (int attempt = 0;; ++attempt) {
-            port_ = free_port();
+            port_ = options_.port != 0 ? options_.port : free_port();
             try {
                 start();
                 return;
@@ -123,6 +124,18 @@ public:
         signal_all(SIGSTOP);
     }
     void thaw() { signal_all(SIGCONT); }
+
+    // A standby becomes a primary. Returns when it takes writes.
+    void promote() {
+        std::vector<std::string> command = as_user();
+        command.insert(command.end(),
+                       {program("pg_ctl"), "promote", "-w", "-D", (folder_ / "data").string()});
+        const temporary_folder output;
+        running_program pg_ctl(output, std::move(command));
+        while (pg_ctl.is_running()) {
+            usleep(2'000);
+        }
+    }
 
     std::uint16_t port() const noexcept { return port_; }
     // Of a database; through a proxy on another port.

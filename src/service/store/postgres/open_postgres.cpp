@@ -5,6 +5,7 @@
 
 #include "service/store/postgres/pg_channel.hpp"
 #include "service/store/postgres/pg_schema.hpp"
+#include "service/store/postgres/pg_timeline.hpp"
 #include "service/store/postgres/pg_writer.hpp"
 #include "service/store/sql_backends.hpp"
 #include "service/store/sqlite/sql_store.hpp"
@@ -149,8 +150,8 @@ private:
 
 class postgres_backend final : public detail::sql_backend {
 public:
-    postgres_backend(std::string url, postgres_store_options options)
-        : settings_{std::move(url), std::move(options)},
+    postgres_backend(std::string_view url, postgres_store_options options)
+        : settings_(url, std::move(options)),
           own_rows_(settings_, "heartbeats"),
           writing_("pg-writer") {
         for (std::size_t i = 0; i < settings_.options.readers; ++i) {
@@ -164,10 +165,15 @@ public:
     }
 
     task<> prepare() {
-        auto call = [this](pg_link& link, const std::stop_token&) {
+        std::string warning;
+        auto call = [this, &warning](pg_link& link, const std::stop_token&) {
             try {
                 link.open();
                 detail::prepare_schema(link, settings_.options);
+                settings_.servers->set_has_tables();
+                link.close();
+                link.open();  // notes the history of the tables
+                warning = detail::describe_lossy_standbys(link);
                 channel_.emplace(settings_, detail::channel_name(link, settings_.options));
             } catch (...) {
                 link.close();
@@ -175,6 +181,9 @@ public:
             }
         };
         co_await own_rows_.perform(call);
+        if (!warning.empty() && settings_.options.on_warning) {
+            settings_.options.on_warning(warning);
+        }
     }
 
     task<> write(const sql_work& work, sql_commit commit) override {
@@ -311,7 +320,7 @@ bool is_postgres_url(std::string_view text) noexcept {
 task<std::unique_ptr<detail::sql_backend>> detail::open_postgres_backend(
     std::string url, postgres_store_options options) {
     check_postgres_options(options);
-    auto backend = std::make_unique<postgres_backend>(std::move(url), std::move(options));
+    auto backend = std::make_unique<postgres_backend>(url, std::move(options));
     co_await backend->prepare();
     std::unique_ptr<sql_backend> opened = std::move(backend);
     co_return opened;

@@ -6,6 +6,8 @@
 
 #include "service/store/postgres/pg_link.hpp"
 
+#include "service/store/postgres/pg_timeline.hpp"
+
 #include <weir/error.hpp>
 #include <weir/spawn.hpp>
 
@@ -159,42 +161,71 @@ decltype(auto) pg_link::run_loop(Work&& work) {
 }
 
 void pg_link::open() {
-    if (is_open()) {
+    if (is_open() && generation_ == settings_.servers->generation()) {
         return;
     }
     close();
-    const std::string name = "weir " + role_;
-    pg::connect_options options;
-    options.url = settings_.url;
-    options.application_name = name;
-    options.connect_timeout = settings_.options.connect_timeout;
-    connection_.emplace(run_loop(pg::connect(options)));
     try {
-        set_up();
+        pg_primary found = run_loop(
+            find_primary(*settings_.servers, settings_.options.connect_timeout, "weir " + role_));
+        set_up(std::move(found));
     } catch (...) {
         close();
         throw;
     }
 }
 
-void pg_link::set_up() {
-    const pg::rows pid = ask("SELECT pg_catalog.pg_backend_pid()");
-    is_pooled_ = pid.one<int>() != connection_->server_process();
+void pg_link::set_up(pg_primary&& found) {
+    connection_.emplace(std::move(found.connection));
+    history_ = found.is.history;
+    generation_ = found.generation;
+    is_pooled_ = found.is.process != connection_->server_process();
     if (!is_pooled_) {
         ask(session_settings(settings_.options, false));
+    }
+    pg_servers& servers = *settings_.servers;
+    if (history_.is_known() && servers.has_tables() && !servers.is_noted(history_)) {
+        note_history(*this, settings_.options);
+        servers.set_noted(history_);
+    }
+}
+
+void pg_link::check_server_of_pooler() {
+    send(session_settings(settings_.options, true), {});
+    const pg::rows found = ask(identity_sql(history_.is_known()));
+    const pg_identity other = read_identity(found[0]);
+    if (other.is_standby || other.history != history_) {
+        settings_.servers->lose(generation_);
+        connection_->close();
+        throw pg::connection_error("pg: the pooler has another server now", db::retry_advice::yes);
+    }
+}
+
+// A lost connection may be the first that is seen of a failover; 25006 is the answer of a server
+// that was demoted, 57P0x that of one that ends.
+void pg_link::note_loss(const db::error& error, std::uint64_t generation) {
+    const auto* const of_server = dynamic_cast<const pg::error*>(&error);
+    if (of_server == nullptr) {
+        return;
+    }
+    const std::string_view state = of_server->sqlstate();
+    if (dynamic_cast<const pg::connection_error*>(&error) != nullptr || state == "25006" ||
+        state.starts_with("57P") || state.starts_with("08")) {
+        settings_.servers->lose(generation);
     }
 }
 
 // ---- statements
 
-task<> pg_link::perform(pg_link& link, std::string sql, std::vector<pg::parameter> parameters,
-                        std::shared_ptr<answer> to) {
+task<> pg_link::perform(pg_link& link, std::uint64_t generation, std::string sql,
+                        std::vector<pg::parameter> parameters, std::shared_ptr<answer> to) {
     try {
         pg::rows rows = co_await link.connection_->query(std::move(sql), std::move(parameters));
         if (to != nullptr) {
             to->rows = std::move(rows);
         }
-    } catch (const db::error&) {  // of the server, or a parameter that cannot be sent
+    } catch (const db::error& error) {  // of the server, or a parameter that cannot be sent
+        link.note_loss(error, generation);
         if (to != nullptr) {
             to->error = std::current_exception();
         } else if (link.sent_error_ == nullptr) {
@@ -230,7 +261,8 @@ void pg_link::send(std::string sql, std::vector<pg::parameter> parameters) {
     if (!is_open()) {
         throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
     }
-    sent_.push_back(loop_.spawn(perform(*this, std::move(sql), std::move(parameters), nullptr)));
+    sent_.push_back(
+        loop_.spawn(perform(*this, generation_, std::move(sql), std::move(parameters), nullptr)));
 }
 
 pg::rows pg_link::await(std::string sql, std::vector<pg::parameter> parameters) {
@@ -238,7 +270,7 @@ pg::rows pg_link::await(std::string sql, std::vector<pg::parameter> parameters) 
         throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
     }
     const auto result = std::make_shared<answer>();
-    run_limited(perform(*this, std::move(sql), std::move(parameters), result));
+    run_limited(perform(*this, generation_, std::move(sql), std::move(parameters), result));
     rethrow_sent();
     if (result->error != nullptr) {
         std::rethrow_exception(result->error);
@@ -274,8 +306,8 @@ std::unique_ptr<sql_answer> pg_link::start(std::string_view sql, sql_values para
         throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
     }
     const auto to = std::make_shared<answer>();
-    handle<void> sent =
-        loop_.spawn(perform(*this, dialect_.statement(sql), to_parameters(parameters), to));
+    handle<void> sent = loop_.spawn(
+        perform(*this, generation_, dialect_.statement(sql), to_parameters(parameters), to));
     return std::make_unique<sent_answer>(*this, to, std::move(sent));
 }
 
@@ -377,7 +409,7 @@ std::optional<timestamp> pg_link::server_time() {
 void pg_link::begin_writing(bool is_synced) {
     send("BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", {});
     if (is_pooled_) {
-        send(session_settings(settings_.options, true), {});
+        check_server_of_pooler();
     }
     if (!is_synced) {
         send("SET LOCAL synchronous_commit = local", {});
@@ -387,7 +419,7 @@ void pg_link::begin_writing(bool is_synced) {
 void pg_link::begin_reading() {
     send("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", {});
     if (is_pooled_) {
-        send(session_settings(settings_.options, true), {});
+        check_server_of_pooler();
     }
 }
 
@@ -397,6 +429,15 @@ void pg_link::commit() {
         await("COMMIT", {});
     } catch (const pg::connection_error& error) {
         throw commit_unknown(error.what(), db::retry_advice::if_harmless);
+    } catch (const pg::error& error) {
+        if (error.sqlstate().empty()) {  // committed, and maybe not on a standby
+            throw commit_unknown(error.what(), db::retry_advice::if_harmless);
+        }
+        throw;
+    }
+    if (history_.is_before(settings_.servers->newest())) {
+        throw commit_unknown("pg: the server is not the primary any more",
+                             db::retry_advice::if_harmless);
     }
 }
 

@@ -5,6 +5,8 @@
 
 #include "service/store/postgres/pg_dialect.hpp"
 #include "service/store/postgres/pg_many_rows.hpp"
+#include "service/store/postgres/pg_primary.hpp"
+#include "service/store/postgres/pg_servers.hpp"
 #include "service/store/sql_session.hpp"
 
 #include <weir/clock.hpp>
@@ -22,13 +24,17 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace weir::service::detail {
 
 struct pg_settings {
-    std::string url;
+    pg_settings(std::string_view url, postgres_store_options store_options)
+        : options(std::move(store_options)), servers(std::make_shared<pg_servers>(url)) {}
+
     postgres_store_options options;
+    std::shared_ptr<pg_servers> servers;  // what all connections of a store know
 };
 
 // The answer to a COMMIT was lost: the transaction is committed, or not.
@@ -44,7 +50,9 @@ public:
     pg_link(const pg_settings& settings, std::string_view role);
     ~pg_link() override;
 
-    // Connects, unless there is a connection that was not lost.
+    // Connects to the primary, unless there is a connection, and none of the store's connections
+    // was lost meanwhile: after a failover, none may stay with the former primary. Throws
+    // pg::error, also if no server is a primary, or if it is one that has a successor.
     void open();
     bool is_open() const noexcept;
     void close() noexcept;
@@ -68,8 +76,9 @@ public:
     // whatever the defaults of the database are.
     void begin_writing(bool is_synced);
     void begin_reading();
-    // Throws commit_unknown if the connection is lost meanwhile, or if the server takes too long:
-    // without a cancel request, which would turn the wait for a standby into a success.
+    // Throws commit_unknown if the connection is lost meanwhile, if the server takes too long (it
+    // gets no cancel request, which would end the wait for a standby), if another program has ended
+    // the wait for a standby, and if the server has a successor by now.
     void commit();
     void roll_back() noexcept;
 
@@ -86,6 +95,8 @@ public:
     bool keeps_dead_rows() const noexcept override { return true; }
     // The server's clock.
     std::optional<timestamp> server_time() override;
+    std::int64_t history() override { return history_.number(); }
+    const pg_history& server_history() const noexcept { return history_; }
 
     pg_dialect& dialect() noexcept { return dialect_; }
 
@@ -101,7 +112,10 @@ private:
     };
     class sent_answer;
 
-    void set_up();
+    void set_up(pg_primary&& found);
+    // Behind a pooler, each transaction may have another server.
+    void check_server_of_pooler();
+    void note_loss(const db::error& error, std::uint64_t generation);
     pg_many_rows& many_rows(std::string_view sql);
     void send(std::string sql, std::vector<pg::parameter> parameters);
     pg::rows await(std::string sql, std::vector<pg::parameter> parameters);
@@ -110,8 +124,8 @@ private:
     template <class Work>
     void run_limited(Work&& work, clock::duration more = {});
     void rethrow_sent();
-    static task<> perform(pg_link& link, std::string sql, std::vector<pg::parameter> parameters,
-                          std::shared_ptr<answer> to);
+    static task<> perform(pg_link& link, std::uint64_t generation, std::string sql,
+                          std::vector<pg::parameter> parameters, std::shared_ptr<answer> to);
 
     const pg_settings& settings_;
     std::string role_;
@@ -124,7 +138,9 @@ private:
     std::size_t waiting_bytes_ = 0;
     std::unordered_map<std::string, pg_many_rows> many_rows_;
     std::uint64_t call_number_ = 0;
-    bool is_pooled_ = false;  // another session may serve each transaction
+    std::uint64_t generation_ = 0;  // of the servers, that the connection was made for
+    pg_history history_;            // of its server
+    bool is_pooled_ = false;        // another session may serve each transaction
 };
 
 }  // namespace weir::service::detail

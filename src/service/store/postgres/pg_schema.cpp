@@ -57,21 +57,15 @@ constexpr const char* storage_options =
 void check_server(pg_link& link) {
     const pg::rows found = link.ask(
         "SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4, "
-        "pg_catalog.current_setting('server_version'), pg_catalog.pg_is_in_recovery(), "
+        "pg_catalog.current_setting('server_version'), "
         "pg_catalog.current_setting('server_encoding')");
     const pg::row row = found[0];
     if (row.get<int>(0) < oldest_server) {
         refuse("the PostgreSQL server has version " + row.get<std::string>(1) +
                ": the task store needs version 12 or newer");
     }
-    if (row.get<bool>(2)) {
-        throw store_unavailable(
-            "the PostgreSQL server is a standby, which takes no writes: name the primary, or "
-            "all servers with target_session_attrs=read-write in the URL",
-            db::retry_advice::yes);
-    }
-    if (row.get<std::string>(3) != "UTF8") {
-        refuse("the database has the encoding " + row.get<std::string>(3) +
+    if (row.get<std::string>(2) != "UTF8") {
+        refuse("the database has the encoding " + row.get<std::string>(2) +
                ": the task store needs UTF8");
     }
 }
@@ -111,11 +105,15 @@ std::int64_t count_older_programs(pg_link& link, const pg_versions& versions) {
     return link.query(query, versions.oldest_program).one<std::int64_t>();
 }
 
-void run_steps(pg_link& link, std::int64_t found, const pg_versions& versions) {
+void run_steps(pg_link& link, const std::string& name, std::int64_t found,
+               const pg_versions& versions) {
     const std::span<const char* const> steps = versions.scripts;
     const std::string& schema = link.dialect().schema();
+    // CREATE needs a privilege on the database, even if there is nothing to create.
+    const bool has_schema =
+        !link.ask("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = '" + name + "'").empty();
     std::string sql;
-    if (found == 0) {
+    if (found == 0 && !has_schema) {
         sql += "CREATE SCHEMA IF NOT EXISTS " + schema + ";\n";
     }
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -174,7 +172,7 @@ bool try_upgrade(pg_link& link, const postgres_store_options& options,
             link.ask("SET LOCAL lock_timeout = '1s'");
         }
         if (found < versions.newest()) {
-            run_steps(link, found, versions);
+            run_steps(link, options.schema, found, versions);
         }
         link.commit();
         return true;
@@ -272,7 +270,7 @@ void throw_as_unavailable(const pg::error& error, const std::string& schema) {
     const std::string_view kind = state.substr(0, 2);
     const std::string what = std::string("the task store in PostgreSQL: ") + error.what();
     if (state == "25006") {
-        throw store_unavailable("the database is read-only: " + std::string(error.what()),
+        throw store_unavailable("the task store cannot write: " + std::string(error.what()),
                                 db::retry_advice::yes);
     }
     if (state == "23514") {  // the fence of move_marks.cpp: there is no other such constraint

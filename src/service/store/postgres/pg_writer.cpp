@@ -47,7 +47,8 @@ bool is_worth_repeating(const pg::error& error) noexcept {
     const std::string_view state = error.sqlstate();
     // 23505: two nodes have created the same id, or the same queue.
     return state == "40001" || state == "40P01" || state == "57P01" || state == "57P02" ||
-           state == "23505" || state.empty();
+           state == "57P03" || state == "25006" || state == "23505" || state.starts_with("08") ||
+           state.empty();
 }
 
 }  // namespace
@@ -64,15 +65,26 @@ void pg_writer::begin(bool is_synced) {
         id_, number_, unix_seconds(), newest_schema());
 }
 
-bool pg_writer::was_committed(std::int64_t number) {
+bool pg_writer::was_committed(std::int64_t number, bool is_synced) {
     for (int attempt = 1;; ++attempt) {
         try {
             link_.open();
-            link_.begin_writing(false);
+            link_.begin_writing(is_synced);
             link_.execute("SELECT value FROM meta WHERE name = 'lock' FOR UPDATE");
             const sqlite::rows found = link_.query("SELECT number FROM writers WHERE id = ?", id_);
-            link_.roll_back();
-            return !found.empty() && found[0].get<std::int64_t>(0) == number;
+            const bool is_there = !found.empty() && found[0].get<std::int64_t>(0) == number;
+            if (is_there && is_synced) {
+                // A crash of the server may have ended its wait for a standby. This COMMIT waits
+                // for the same one, which then has both.
+                link_.execute("UPDATE writers SET at = ?2 WHERE id = ?1", id_, unix_seconds());
+                link_.commit();
+            } else {
+                link_.roll_back();
+            }
+            return is_there;
+        } catch (const commit_unknown&) {
+            link_.close();
+            throw;
         } catch (const pg::error&) {
             link_.close();
             if (attempt == most_attempts) {
@@ -85,8 +97,9 @@ bool pg_writer::was_committed(std::int64_t number) {
 
 void pg_writer::perform_once(const std::vector<pg_write*>& batch) {
     ++number_;
+    const bool is_synced = std::ranges::any_of(batch, &pg_write::is_synced);
     try {
-        begin(std::ranges::any_of(batch, &pg_write::is_synced));
+        begin(is_synced);
         std::vector<sql_joint_work*> joint;
         for (const pg_write* const each : batch) {
             if (each->joint != nullptr) {
@@ -102,7 +115,7 @@ void pg_writer::perform_once(const std::vector<pg_write*>& batch) {
         link_.commit();
     } catch (const commit_unknown&) {
         link_.close();
-        if (!was_committed(number_)) {
+        if (!was_committed(number_, is_synced)) {
             throw pg::connection_error("the connection was lost during COMMIT",
                                        db::retry_advice::yes);
         }
@@ -118,10 +131,9 @@ void pg_writer::perform_all(const std::vector<pg_write*>& batch) {
         try {
             perform_once(batch);
             return;
+        } catch (const commit_unknown&) {
+            throw;  // it may be committed: only those who asked for it can find out
         } catch (const pg::error& error) {
-            if (error.sqlstate() == "25006" || error.sqlstate().starts_with("57P")) {
-                link_.close();  // the server is a standby now, or shuts down: look for another
-            }
             if (attempt == most_attempts || !is_worth_repeating(error)) {
                 throw;
             }

@@ -34,8 +34,9 @@ private:
     void perform_all(const std::vector<pg_write*>& batch);
     void perform_once(const std::vector<pg_write*>& batch);
     void begin(bool is_synced);
-    // Whether the transaction with this number was committed. Throws if that cannot be found out.
-    bool was_committed(std::int64_t number);
+    // Whether the transaction with this number was committed, and is on the standbys that COMMIT
+    // waits for if it was synced. Throws if that cannot be found out.
+    bool was_committed(std::int64_t number, bool is_synced);
 
     const pg_settings& settings_;
     pg_link link_;

@@ -58,8 +58,10 @@ public:
                                                 sql_session& session, event_list& events) {
             claim_request own = request;
             own.node = node;
-            if (own.limit == 0) {
-                return claimed();
+            claimed result;
+            result.history = session.history();
+            if (own.limit == 0 || (own.history != 0 && own.history != result.history)) {
+                return result;
             }
             const std::unique_ptr<sql_answer> node_asked = ask_node(session, node);
             const std::unique_ptr<sql_answer> ripples_asked = ask_ripples(session);
@@ -67,7 +69,7 @@ public:
             claim.look();
             const auto number = node_number(node_asked->take(), own.now.steady);
             if (!number.has_value()) {
-                return claimed();
+                return result;
             }
             const sqlite::rows ripples = ripples_asked->take();
             bool has_more = false;
@@ -75,7 +77,9 @@ public:
                 has_more = continue_ripples(session, ripples, own.now, events, ids_, max_queues_);
                 claim.look();
             }
-            claimed result = claim.run(*number);
+            const std::int64_t history = result.history;
+            result = claim.run(*number);
+            result.history = history;
             result.next_at = has_more ? own.now.steady : result.next_at;
             return result;
         });

@@ -14,6 +14,7 @@
 #include <weir/io/listener.hpp>
 #include <weir/run.hpp>
 #include <weir/service/api.hpp>
+#include <weir/service/postgres_store.hpp>
 #include <weir/service/store_mover.hpp>
 #include <weir/time.hpp>
 
@@ -78,10 +79,28 @@ private:
     bool has_ended_ = false;
 };
 
+// A server may be restarting.
+weir::task<service::movable_store> open(const settings& options) {
+    service::movable_store opened;
+    while (opened.tasks == nullptr) {
+        try {
+            opened = co_await service::open_movable_store(options.database, options.store);
+        } catch (const service::store_unavailable& error) {
+            if (error.advice() == weir::db::retry_advice::no ||
+                !service::is_postgres_url(options.database)) {
+                throw;
+            }
+        }
+        if (opened.tasks == nullptr) {
+            co_await weir::sleep(milliseconds(50));
+        }
+    }
+    co_return opened;
+}
+
 weir::task<> serve(const settings& options) {
     const ledger book(options.ledger, options.number);
-    service::movable_store store =
-        co_await service::open_movable_store(options.database, options.store);
+    service::movable_store store = co_await open(options);
     service::service tasks(*store.tasks, options.service);
     tasks.handle("work", [&](service::job& job) -> weir::task<bj::value> {
         entry run(book, job);
@@ -130,6 +149,7 @@ bool understand(settings& into, const std::string& word) {
     if (name == "lease") {
         into.service.lease = milliseconds(value);
         into.service.heartbeat = milliseconds(value) / 5;
+        into.store.postgres.failover_grace = milliseconds(value);
     } else if (name == "drain") {
         into.service.drain_limit = milliseconds(value);
     } else if (name == "max_crashes") {
@@ -153,7 +173,7 @@ int main(int count, char** words) {
     if (count < 4) {
         return 2;
     }
-    settings options{words[1], words[2], words[3], {}, {}};
+    settings options{words[1], words[2], words[3], {}, {}, {}};
     for (int i = 4; i < count; ++i) {
         if (!understand(options, words[i])) {
             std::fprintf(stderr, "unknown: %s\n", words[i]);
