@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: MIT
 """Checks the tests that docs/known-bugs.md names: the page and the suite KnownBugs name the same
 ones, every other test that it names exists, every test with a number of the crawlers' or the
-workers' table in its name is in that table, and both tables have all numbers."""
+workers' table in its name is in that table, and these tables and that of several nodes have all
+numbers."""
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TEST = re.compile(r"\b(?:WEIR_(?:IO_|STORE_)?TEST|TEST(?:_[FP])?|TYPED_TEST(?:_P)?)\(\s*(\w+),\s*(\w+)\)")
+TEST = re.compile(
+    r"\b(?:WEIR_(?:\w+_)?TEST|TEST(?:_[FP])?|TYPED_TEST(?:_P)?)\(\s*(\w+),\s*(\w+)\)")
 LAST_NUMBER = 57
 WORKERS = ("clients/python/tests", "clients/node/test", "tests/service/api", "tests/service/store")
 NAMES_OF_PLACES = ("Python", "Node", "service", "stores")
 PEER_NUMBERS = {1, 3, 5, 6, 7, *range(14, 25)}
+LAST_OF_NODES = 27  # of the lessons, and of the failures
 
 
 def written_tests():
@@ -73,6 +76,15 @@ def main():
                for number in range(1, LAST_NUMBER + 1) if number not in rows]
 
     faults += [*worker_faults(page), *workflow_faults(page, tests)]
+    nodes = page.partition("\n## Several nodes\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([A-Z]\w*)\.(\w+)`", nodes))
+    faults += [f"docs/known-bugs.md names {suite}.{name}, and there is no such test"
+               for suite, name in sorted(named - tests)]
+    rows = set(re.findall(r"^\| ([LF]\d+) \|", nodes, re.M))
+    faults += [f"docs/known-bugs.md has no row {kind}{number}"
+               for kind in "LF" for number in range(1, LAST_OF_NODES + 1)
+               if f"{kind}{number}" not in rows]
+
     print("\n".join(faults))
     return 1 if faults else 0
 
