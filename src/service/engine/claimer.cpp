@@ -3,8 +3,8 @@
 // for the next. The claimer asks when the trigger says so, and otherwise at every poll interval,
 // since other nodes submit too. If the answer to a claim is lost, the store may count tasks as
 // running that no process runs: the claimer asks for the runs of its lease and returns those that
-// are not running here. The opposite comes from a failover that has lost the last transactions: runs
-// of which the store knows nothing are stopped, and nothing is claimed before.
+// are not running here. The opposite comes from a failover that has lost the last transactions:
+// runs of which the store knows nothing are stopped, and nothing is claimed before.
 
 #include "service/engine/claimer.hpp"
 
