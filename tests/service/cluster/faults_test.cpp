@@ -152,7 +152,7 @@ TEST(ClusterFaults, AFrozenServerIsGivenUpInTime) {
     });
 }
 
-// The connection is cut after every so many bytes of a transaction, of either side.
+// The connection is cut after every so many bytes that the store has sent.
 TEST(ClusterFaults, AConnectionCutAnywhereLosesAndRepeatsNothing) {
     in_trouble([](trouble& here) -> task<> {
         weir::testing::fault_proxy proxy(weir::io::address::loopback(here.server.port()));
@@ -182,6 +182,40 @@ TEST(ClusterFaults, AConnectionCutAnywhereLosesAndRepeatsNothing) {
         EXPECT_GT(cuts, 10U);
         proxy.set({});
         co_await here.recover();
+        co_await here.at.kept->close();
+        co_await proxy.close();
+        here.at.kept = co_await open_postgres_store(here.server.url(), hasty_options());
+    });
+}
+
+// The transaction is committed, and the store cannot know: it asks, and does not repeat.
+TEST(ClusterFaults, TheAnswerToACommitIsLost) {
+    in_trouble([](trouble& here) -> task<> {
+        weir::testing::fault_proxy proxy(weir::io::address::loopback(here.server.port()));
+        postgres_store_options options = hasty_options();
+        options.statement_timeout = 5s;
+        options.lock_timeout = 4s;
+        co_await here.open(proxy.address().port(), options);
+        co_await here.submit();
+        co_await here.sql(
+            "CREATE FUNCTION public.slow_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "PERFORM pg_sleep(0.1); RETURN NULL; END $$");
+        co_await here.sql(
+            "CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON weir.tasks DEFERRABLE INITIALLY "
+            "DEFERRED FOR EACH ROW EXECUTE FUNCTION public.slow_commit()");
+        for (int i = 0; i < 3; ++i) {
+            const weir::handle<std::string> submitting = weir::spawn(here.submit());
+            std::int64_t committing = 0;
+            while (committing == 0) {
+                committing = co_await server_pair::ask<std::int64_t>(
+                    here.server,
+                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+            }
+            proxy.reset_all();
+            const std::string refusal = co_await submitting;
+            EXPECT_EQ(refusal, "");
+        }
+        co_await here.sql("DROP TRIGGER slow_commit ON weir.tasks");
         co_await here.at.kept->close();
         co_await proxy.close();
         here.at.kept = co_await open_postgres_store(here.server.url(), hasty_options());
