@@ -8,6 +8,7 @@
 
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace weir::service::detail {
 
@@ -27,9 +28,11 @@ public:
         inner_ = observer;
         attach();
     }
+    // The store may have the observer of somebody else, unless this one was attached.
     void set_news(store_observer* observer) noexcept {
-        news_ = observer;
-        attach();
+        if (std::exchange(news_, observer) != observer) {
+            attach();
+        }
     }
     void set_outer(store_observer* observer) noexcept {
         outer_ = observer;
