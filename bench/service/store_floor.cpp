@@ -4,9 +4,10 @@
 // floor under the suites service and cluster. One line of JSON per figure; cpu_us is the process's,
 // of one task.
 //
-//   program FOLDER_OR_URL [PENDING [COUNT]]   SQLite or PostgreSQL; PENDING tasks wait, half of them
-//                                             in a paused queue; COUNT are submitted and run, of
-//                                             each kind
+//   program FOLDER_OR_URL [PENDING [COUNT]]
+//
+// SQLite or PostgreSQL. PENDING tasks wait, half of them in a paused queue; COUNT are submitted and
+// run, of each kind.
 #include <weir/group.hpp>
 #include <weir/io/tcp.hpp>  // brings io_uring along
 #include <weir/run.hpp>
