@@ -314,7 +314,7 @@ task<> move_to_a_full_disk() {
     rlimit little{};
     WEIR_ASSERT_EQ(::prlimit(here.one->pid(), RLIMIT_FSIZE, nullptr, &little), 0);
     const rlimit enough = little;
-    little.rlim_cur = 300'000;
+    little.rlim_cur = 1'500'000;
     WEIR_ASSERT_EQ(::prlimit(here.one->pid(), RLIMIT_FSIZE, &little, nullptr), 0);
     co_await here.move_on();
     found = co_await here.look();

@@ -106,12 +106,11 @@ row_changes change_notes::read(sql_session& session, const table_layout& table, 
                                const sql_values& mark) {
     row_changes found;
     const std::string notes = note_table(table);
-    found.upto = session
-                     .query("SELECT max(seq) FROM (SELECT seq FROM " + notes +
-                                " ORDER BY seq LIMIT ?) AS oldest",
-                            limit)
-                     .one<std::optional<std::int64_t>>()
-                     .value_or(0);
+    const sqlite::rows oldest = session.query("SELECT max(seq), count(*) FROM (SELECT seq FROM " +
+                                                  notes + " ORDER BY seq LIMIT ?) AS oldest",
+                                              limit);
+    found.upto = oldest[0].get<std::optional<std::int64_t>>(0).value_or(0);
+    found.notes = oldest[0].get<std::size_t>(1);
     if (found.upto == 0) {
         return found;
     }

@@ -18,6 +18,7 @@ namespace weir::service::detail {
 // to be added again.
 struct row_changes {
     std::int64_t upto = 0;  // the last note; 0: there are none
+    std::size_t notes = 0;  // a row may have many
     std::vector<sql_values> keys;
     std::vector<sql_values> rows;
 };

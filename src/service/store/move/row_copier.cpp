@@ -223,8 +223,10 @@ task<std::size_t> row_copier::copy_some() {
         if (is_repeated || !change_notes::has_notes(table_)) {
             std::rethrow_exception(error);
         }
+        // As many as there are now: others may come as fast as they are copied.
+        constexpr int most_steps = 100;
         std::size_t count = 1;
-        while (count > 0) {
+        for (int i = 0; i < most_steps && count > 0; ++i) {
             count = co_await follow_some();
         }
     }
@@ -263,7 +265,7 @@ task<std::size_t> row_copier::follow_some() {
         change_notes::forget(session, table_, changes.upto);
     };
     co_await sides_.from.write(forget, sql_commit::unsynced);
-    co_return changes.keys.size();
+    co_return changes.notes;
 }
 
 task<std::size_t> row_copier::compare_some() {

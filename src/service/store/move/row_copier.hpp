@@ -34,7 +34,8 @@ public:
     task<std::size_t> copy_some();
     // All rows were copied: also new ones are changes.
     void follow_all_rows() noexcept { is_complete_ = true; }
-    // Copies some of the rows that have changed again. Returns their number; 0: none has.
+    // Copies some of the rows that have changed again. Returns the number of their notes; 0: none
+    // has.
     task<std::size_t> follow_some();
     // Compares the next rows; those that have changed since they were copied may differ. 0: there
     // are no more. Throws store_unavailable that names a row.
