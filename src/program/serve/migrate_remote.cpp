@@ -153,7 +153,8 @@ private:
             return report(found, "were moved");
         }
         const std::string error = text_of(found, "error");
-        throw remote_error("the move " + (phase == "failed" ? "has failed" : "was given up") +
+        throw remote_error(std::string("the move ") +
+                           (phase == "failed" ? "has failed" : "was given up") +
                            (error.empty() ? "" : ": " + error));
     }
 
