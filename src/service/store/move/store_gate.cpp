@@ -62,6 +62,9 @@ void store_gate::release() {
 void store_gate::replace(std::shared_ptr<sql_backend> next) noexcept {
     current_ = std::move(next);
     is_shared_ = current_->is_shared();
+    if (channel_ != nullptr) {
+        channel_->replace(current_);
+    }
 }
 
 task<> store_gate::write(const sql_work& work, sql_commit commit) {

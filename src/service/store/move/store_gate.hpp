@@ -5,6 +5,7 @@
 // database does not change meanwhile.
 #pragma once
 
+#include "service/store/move/gate_channel.hpp"
 #include "service/store/sql_backend.hpp"
 
 #include <weir/clock.hpp>
@@ -23,7 +24,11 @@ public:
     static constexpr clock::duration hold_limit = std::chrono::seconds(5);
 
     explicit store_gate(std::shared_ptr<sql_backend> first)
-        : current_(std::move(first)), is_shared_(current_->is_shared()) {}
+        : current_(std::move(first)), is_shared_(current_->is_shared()) {
+        if (current_->channel() != nullptr) {
+            channel_ = std::make_unique<gate_channel>(current_);
+        }
+    }
 
     // From now on writes wait. Returns when those in flight have ended.
     task<> hold();
@@ -42,6 +47,9 @@ public:
     task<> read(const sql_work& work) override;
     task<> close() override;
     bool is_shared() const noexcept override { return is_shared_; }
+    // That of a backend without one does not begin when it is replaced by one that has: a service
+    // asks for it when it starts.
+    node_channel* channel() noexcept override { return channel_.get(); }
 
 private:
     class write_in_flight;
@@ -49,6 +57,7 @@ private:
     task<> enter();
 
     std::shared_ptr<sql_backend> current_;
+    std::unique_ptr<gate_channel> channel_;
     std::atomic<bool> is_shared_;  // read by threads of the backends
     bool is_held_ = false;
     clock::duration pause_{0};
