@@ -9,10 +9,14 @@
 
 #include "service/store/postgres/pg_channel.hpp"
 
+#include "service/store/postgres/pg_primary.hpp"
+
 #include <weir/db/pg/notification.hpp>
+#include <weir/race.hpp>
 #include <weir/time.hpp>
 #include <weir/timeout.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -23,13 +27,14 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr clock::duration send_limit = 1s;
+constexpr clock::duration shortest_pause = 100ms;
+constexpr clock::duration longest_pause = 10s;
 
-pg::connect_options channel_options(const pg_settings& settings, std::string_view name) {
-    pg::connect_options options;
-    options.url = settings.url;
-    options.application_name = name;
-    options.connect_timeout = settings.options.connect_timeout;
-    return options;
+// Which server is the primary is found out by the connections of the store.
+task<> await_failover(pg_servers& servers, std::uint64_t generation) {
+    while (servers.generation() == generation) {
+        co_await sleep(500ms);
+    }
 }
 
 }  // namespace
@@ -53,8 +58,9 @@ task<> pg_channel::open_sender() {
         co_return;
     }
     sender_.reset();
-    const pg::connect_options options = channel_options(settings_, "weir news");
-    pg::connection opened = co_await pg::connect(options);
+    pg_primary found = co_await find_primary(*settings_.servers,
+                                             settings_.options.connect_timeout, "weir news");
+    pg::connection opened = std::move(found.connection);
     // A message is worth no wait for a disk or a standby.
     co_await opened.query(
         "SELECT pg_catalog.set_config('synchronous_commit', 'off', false), "
@@ -98,32 +104,50 @@ task<bool> pg_channel::send(std::vector<std::string> messages) {
     co_return is_sent;
 }
 
+// Until the connection cannot be made, or is not wanted any more.
+task<> pg_channel::hear(receiver& to, clock::duration& pause) {
+    pg::connect_options server;
+    server.url = settings_.servers->url(settings_.servers->primary().value_or(0));
+    server.application_name = "weir listener";
+    server.connect_timeout = settings_.options.connect_timeout;
+    pg::listen_options options;
+    options.check_every = 10s;
+    options.check_timeout = 5s;
+    options.reconnect_at_most = 2s;
+    try {
+        auto messages = pg::listen(std::move(server), name_, options);
+        while (auto next = co_await messages.next()) {
+            if (next->missed) {
+                to.listening_begins();
+            } else {
+                to.heard(next->payload);
+            }
+            pause = shortest_pause;
+        }
+    } catch (const pg::error&) {
+        // The server is away at the start; later, listen() connects again by itself.
+    }
+}
+
 task<> pg_channel::listen(receiver& to) {
     const listening guard(*this);
-    constexpr clock::duration longest_pause = 10s;
-    clock::duration pause = 100ms;
+    clock::duration pause = shortest_pause;
     for (;;) {
+        bool is_without_sessions = false;
+        bool is_reachable = false;
         try {
-            const bool is_without_sessions = co_await is_pooled();
-            if (is_without_sessions) {
-                sender_.reset();
-                co_return;
-            }
-            pg::listen_options options;
-            options.check_every = 10s;
-            options.check_timeout = 5s;
-            options.reconnect_at_most = 2s;
-            auto messages = pg::listen(channel_options(settings_, "weir listener"), name_, options);
-            while (auto next = co_await messages.next()) {
-                if (next->missed) {
-                    to.listening_begins();
-                } else {
-                    to.heard(next->payload);
-                }
-                pause = 100ms;
-            }
+            is_without_sessions = co_await is_pooled();
+            is_reachable = true;
         } catch (const pg::error&) {
-            // The server is away at the start; later, listen() connects again by itself.
+            sender_.reset();
+        }
+        if (is_without_sessions) {
+            sender_.reset();
+            co_return;
+        }
+        if (is_reachable) {
+            pg_servers& servers = *settings_.servers;
+            co_await race(hear(to, pause), await_failover(servers, servers.generation()));
         }
         co_await sleep(pause);
         pause = std::min(2 * pause, longest_pause);

@@ -32,6 +32,7 @@ private:
     class listening;
 
     task<> open_sender();
+    task<> hear(receiver& to, clock::duration& pause);
     task<> send_all(const std::vector<std::string>& messages);
     // Whether another session may serve each transaction, so that nothing is heard.
     task<bool> is_pooled();
