@@ -64,7 +64,7 @@ public:
 
     void run(std::string sql) const {
         const auto body = [&]() -> task<> {
-            weir::pg::connection server = co_await weir::pg::connect({.url = settings.url});
+            weir::pg::connection server = co_await weir::pg::connect({.url = settings.servers->url(0)});
             co_await server.script(sql);
         };
         weir::run(body());
@@ -120,7 +120,7 @@ TEST(PostgresVersions, AStepThatOlderProgramsCanLiveWithIsMadeBesideThem) {
     EXPECT_EQ(open_as(here.settings, now), "");
     const auto body = [&]() -> task<> {
         std::unique_ptr<store> kept =
-            co_await open_postgres_store(here.settings.url, here.settings.options);
+            co_await open_postgres_store(here.settings.servers->url(0), here.settings.options);
         const auto submit = [&](store& to) -> task<> {
             std::vector<new_task> all(3, new_task("work"));
             const moment at{timestamp(1s), timestamp(1s)};
@@ -131,7 +131,7 @@ TEST(PostgresVersions, AStepThatOlderProgramsCanLiveWithIsMadeBesideThem) {
         EXPECT_EQ(open_as(here.settings, {steps, now.newest()}), "");
         co_await submit(*kept);  // it was open before
         std::unique_ptr<store> later =
-            co_await open_postgres_store(here.settings.url, here.settings.options);
+            co_await open_postgres_store(here.settings.servers->url(0), here.settings.options);
         co_await submit(*later);  // older than the tables
         const std::vector<queue_record> queues = co_await later->queues();
         EXPECT_EQ(queues.at(0).count(task_state::pending), 9U);
@@ -147,7 +147,7 @@ TEST(PostgresVersions, AnUpgradeWaitsForNoTransactionForLongAndComesBack) {
     const std::vector<const char*> steps = steps_with_next();
     EXPECT_EQ(open_as(here.settings, now), "");
     const auto body = [&]() -> task<> {
-        weir::pg::connection other = co_await weir::pg::connect({.url = here.settings.url});
+        weir::pg::connection other = co_await weir::pg::connect({.url = here.settings.servers->url(0)});
         co_await other.query("BEGIN");
         co_await other.query("LOCK TABLE versions_locked.queues IN ACCESS SHARE MODE");
         std::string problem = "it has not ended";

@@ -173,7 +173,7 @@ int main(int count, char** words) {
     if (count < 4) {
         return 2;
     }
-    settings options{words[1], words[2], words[3], {}, {}, {}};
+    settings options{words[1], words[2], words[3], {}, {}};
     for (int i = 4; i < count; ++i) {
         if (!understand(options, words[i])) {
             std::fprintf(stderr, "unknown: %s\n", words[i]);
