@@ -64,7 +64,8 @@ public:
 
     void run(std::string sql) const {
         const auto body = [&]() -> task<> {
-            weir::pg::connection server = co_await weir::pg::connect({.url = settings.servers->url(0)});
+            weir::pg::connection server =
+                co_await weir::pg::connect({.url = settings.servers->url(0)});
             co_await server.script(sql);
         };
         weir::run(body());
@@ -147,7 +148,8 @@ TEST(PostgresVersions, AnUpgradeWaitsForNoTransactionForLongAndComesBack) {
     const std::vector<const char*> steps = steps_with_next();
     EXPECT_EQ(open_as(here.settings, now), "");
     const auto body = [&]() -> task<> {
-        weir::pg::connection other = co_await weir::pg::connect({.url = here.settings.servers->url(0)});
+        weir::pg::connection other =
+            co_await weir::pg::connect({.url = here.settings.servers->url(0)});
         co_await other.query("BEGIN");
         co_await other.query("LOCK TABLE versions_locked.queues IN ACCESS SHARE MODE");
         std::string problem = "it has not ended";

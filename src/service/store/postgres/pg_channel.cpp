@@ -58,8 +58,8 @@ task<> pg_channel::open_sender() {
         co_return;
     }
     sender_.reset();
-    pg_primary found = co_await find_primary(*settings_.servers,
-                                             settings_.options.connect_timeout, "weir news");
+    pg_primary found =
+        co_await find_primary(*settings_.servers, settings_.options.connect_timeout, "weir news");
     pg::connection opened = std::move(found.connection);
     // A message is worth no wait for a disk or a standby.
     co_await opened.query(
