@@ -129,6 +129,10 @@ const std::map<std::string, std::string> scopes = {
     {"get /nodes", "read everywhere"},
     {"get /destinations", "read everywhere"},
     {"post /destinations/enable", "admin everywhere"},
+    {"get /move", "admin everywhere"},
+    {"post /move", "admin everywhere"},
+    {"post /move/check", "admin everywhere"},
+    {"delete /move", "admin everywhere"},
     {"get /events", "feed"},
     {"get /metrics", "metrics"},
     {"get /healthz", "any"},
@@ -161,6 +165,9 @@ std::string body_for(const std::string& operation) {
     }
     if (operation == "post /operations") {
         return operation_body;
+    }
+    if (operation.starts_with("post /move")) {
+        return R"({"to": "other.db"})";
     }
     if (operation == "post /destinations/enable") {
         return R"({"kind": "http", "name": "https://example.com/hook"})";
