@@ -52,7 +52,7 @@ WEIR_TEST(CrawlPoliteness, HostsThatBeginLateEndInTime) {
         for (std::size_t i = 5; i < web.requests.size(); ++i) {
             EXPECT_GE(web.requests[i].when - web.requests[i - 5].when, 1s) << i;
         }
-        EXPECT_LE(web.requests.back().when - web.requests.front().when, 51 * 202ms);
+        EXPECT_LE(web.requests.back().when - web.requests.front().when, 51 * 204ms);
     }
 }
 

@@ -278,7 +278,7 @@ WEIR_TEST(ServiceApi, NoRouteIsLeftOpen) {
             EXPECT_EQ(health.code, is_health ? 200U : 401U) << target;
         }
     }
-    EXPECT_EQ(operations, 60U);
+    EXPECT_EQ(operations, 64U);
     const answer index = co_await guarded.get("/");
     EXPECT_EQ(index.text, "<p>the page");
     EXPECT_NE(index.headers.get("Content-Security-Policy").find("frame-ancestors 'none'"),

@@ -285,7 +285,8 @@ TEST(ClusterFaults, ANewerSchemaIsLeftAlone) {
         co_await here.open();
         co_await here.submit();
         co_await here.sql(
-            "UPDATE weir.meta SET value = value + 1000 WHERE name = 'weir_task_store'");
+            "UPDATE weir.meta SET value = value + 1000 WHERE name IN ('weir_task_store', "
+            "'oldest_program')");
         std::string problem;
         try {
             const std::unique_ptr<store> other =
@@ -296,7 +297,8 @@ TEST(ClusterFaults, ANewerSchemaIsLeftAlone) {
         }
         EXPECT_TRUE(says(problem, "use a newer program")) << problem;
         co_await here.sql(
-            "UPDATE weir.meta SET value = value - 1000 WHERE name = 'weir_task_store'");
+            "UPDATE weir.meta SET value = value - 1000 WHERE name IN ('weir_task_store', "
+            "'oldest_program')");
     });
 }
 
