@@ -8,7 +8,6 @@
 Ours are nodes, each a process with handlers that do nothing, on one PostgreSQL server, in a schema that each
 measurement makes anew; they are given tasks over HTTP. Peers are libraries in processes of Node on the same server.
 """
-import argparse
 import json
 import statistics
 import subprocess
@@ -211,28 +210,5 @@ def peer(parts, workload, quick):
     return drive.peer_reading(command, workload)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", type=json.loads)
-    parser.add_argument("--workload", required=True)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--reps")
-    options = parser.parse_args()
-    if options.workload not in WORKLOADS:
-        return 64
-    try:
-        if "peer" in options.parts:
-            reading = peer(options.parts, options.workload, options.quick)
-        else:
-            reading = WORKLOADS[options.workload](options.parts, options.quick)
-    except NotPlayed:
-        return 64
-    except (OSError, RuntimeError, ValueError, KeyError) as problem:
-        print(problem, file=sys.stderr)
-        return 1
-    print(json.dumps({"workload": options.workload, **reading}))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(drive.main(WORKLOADS, peer))

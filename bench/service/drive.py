@@ -225,20 +225,20 @@ def peer_reading(command, workload):
     return {"value": said["requests"] / said["seconds"], "unit": "1/s"}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(workloads, peer):
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", type=json.loads)
     parser.add_argument("--workload", required=True)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--reps")
     options = parser.parse_args()
-    if options.workload not in WORKLOADS:
+    if options.workload not in workloads:
         return 64
     try:
         if "peer" in options.parts:
             reading = peer(options.parts, options.workload, options.quick)
         else:
-            reading = WORKLOADS[options.workload](options.parts, options.quick)
+            reading = workloads[options.workload](options.parts, options.quick)
     except NotPlayed:
         return 64
     except (OSError, RuntimeError, ValueError, KeyError) as problem:
@@ -249,4 +249,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(WORKLOADS, peer))
