@@ -161,7 +161,7 @@ private:
 
     task<> check_can_begin() {
         if (source_.phase == move_phase::moved || source_.phase == move_phase::arriving) {
-            const detail::sql_work refuse = [this](sql_session& session) {
+            const detail::sql_work refuse = [](sql_session& session) {
                 detail::check_not_moved(session, "the store");
             };
             co_await from_->read(refuse);
@@ -181,7 +181,7 @@ private:
         if (target_.phase == move_phase::moving || target_.phase == move_phase::moved) {
             refuse_move("the target was itself moved to another database: choose an empty one");
         }
-        const detail::sql_work check_target = [this](sql_session& session) {
+        const detail::sql_work check_target = [](sql_session& session) {
             for (const char* const table : {"tasks", "queues", "schedules", "task_groups"}) {
                 const std::string sql = std::string("SELECT 1 FROM ") + table + " LIMIT 1";
                 if (!session.query(sql).empty()) {
