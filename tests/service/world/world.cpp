@@ -325,12 +325,17 @@ task<> world::retry(task_id id) {
     }
 }
 
-// Meanwhile, either limits may hold.
+// Meanwhile, either limits may hold. One at a time: of two changes, the last to return need not be
+// the last to take effect.
 task<> world::change_limits(std::string queue) {
+    if (!limits_under_change_.insert(queue).second) {
+        co_return;
+    }
     const queue_limits limits = any_limits(static_cast<std::size_t>(queue.back() - '0'));
     at_.referee.set_limits(queue, {});
     co_await at_.kept.limit(queue, limits);
     at_.referee.set_limits(queue, limits);
+    limits_under_change_.erase(queue);
 }
 
 task<> world::pause_for_a_while(std::string queue) {

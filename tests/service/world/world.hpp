@@ -6,6 +6,7 @@
 #include "worker.hpp"
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,7 @@ private:
     std::vector<std::unique_ptr<node>> nodes_;
     std::vector<std::unique_ptr<worker>> workers_;
     std::vector<handle<>> worker_runs_;
+    std::set<std::string> limits_under_change_;  // queues
     std::uint64_t keys_ = 0;
 };
 
