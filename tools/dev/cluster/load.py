@@ -89,7 +89,7 @@ class Load:
 
     def _submit(self, number):
         task = {"kind": "http", "idempotency_key": f"load-{number}",
-                "payload": {"url": f"{self.receiver.address}/work/{number}", "method": "POST"}}
+                "payload": {"url": f"{self.receiver.address}/calls/{number}", "method": "POST"}}
         attempt = 0
         while not self.stopped.is_set() or attempt > 0:
             port = self.ports[(number + attempt) % len(self.ports)]
