@@ -14,7 +14,7 @@ _weir_options() {
             --max-pages-per-pattern --max-equal-bodies \
             --max-links-per-page --max-urls --concurrency --per-host --per-address --rate --delay --timeout \
             --max-time --max-body --attempts --drain --ignore-robots --check --baseline --accept \
-            --header-file --user-agent --contact --allow-address --progress --fail-on \
+            --header-file --user-agent --contact --allow-address --progress --metrics --fail-on \
             --require-complete --accept-changes --dry-run ;;
         submit) echo --help --config --server --token-file --ca-file --queue --priority --delay --timeout \
             --attempts --key --unique-key --flow-key --secret --tag --on-success --on-failure --after \

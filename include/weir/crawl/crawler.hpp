@@ -30,6 +30,10 @@
 #include <string_view>
 #include <vector>
 
+namespace weir {
+class metric_writer;
+}
+
 namespace weir::crawl {
 
 namespace detail {
@@ -113,6 +117,8 @@ public:
     // pages stay pending.
     void stop(clock::duration drain = std::chrono::seconds(10));
     crawl_progress progress() const;
+    // weir_crawl_urls by state, and what runs; see telemetry.hpp.
+    void write_metrics(metric_writer& to) const;
 
 private:
     std::unique_ptr<detail::crawl_run> run_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The public face of crawl_run.
 
+#include "crawl/engine/crawl_metrics.hpp"
 #include "crawl/engine/crawl_run.hpp"
 
 #include <weir/crawl/crawler.hpp>
@@ -62,6 +63,10 @@ void crawler::stop(clock::duration drain) {
 
 crawl_progress crawler::progress() const {
     return run_->progress();
+}
+
+void crawler::write_metrics(metric_writer& to) const {
+    detail::write_crawl_metrics(to, run_->progress());
 }
 
 }  // namespace weir::crawl

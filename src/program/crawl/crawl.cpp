@@ -4,6 +4,7 @@
 
 #include "program/command_line/commands.hpp"
 #include "program/crawl/crawl_check.hpp"
+#include "program/crawl/crawl_metrics_page.hpp"
 #include "program/crawl/crawl_progress.hpp"
 #include "program/crawl/crawl_settings.hpp"
 #include "program/output/program_name.hpp"
@@ -139,14 +140,25 @@ task<int> crawl_with(const crawl_settings& settings, const crawl_plan& plan, cra
     for (const auto& each : outputs) {
         crawler.add_sink(*each);
     }
+    std::optional<crawl_metrics_page> metrics;
+    if (settings.metrics) {
+        metrics.emplace(settings.metrics->resolve({}), crawler);
+    }
     crawl_progress_view view(crawler, progress_settings(settings, plan));
     std::optional<crawl::crawl_summary> summary;
     const auto body = [&](task_group& group) -> task<> {
         auto showing = group.spawn(view.run());
+        const auto serve_metrics = [&metrics]() -> task<> {
+            if (metrics) {
+                co_await metrics->run();
+            }
+        };
+        auto serving = group.spawn(serve_metrics());
         const auto drain = std::chrono::duration_cast<clock::duration>(
             std::chrono::duration<double>(settings.drain));
         summary = co_await run_until_stopped(crawler, drain, view);
         showing.cancel();
+        serving.cancel();
     };
     co_await with_group(body);
     view.clear();

@@ -168,6 +168,8 @@ void add_options(options& to, crawl_settings& settings) {
         [&](const std::string& text) { allow_address(settings.filter, text); });
     to.choice({"--progress", "", "On standard error", ""}, settings.progress,
               {"auto", "lines", "json", "none"});
+    to.value({"--metrics", "[HOST:]PORT", "Serve metrics for Prometheus at /metrics there", ""},
+             [&](const std::string& text) { settings.metrics.emplace().set_address(text); });
     to.choice({"--fail-on", "", "Exit with 3 if pages failed", ""}, settings.fail_on,
               {"none", "failed"});
     to.flag({"--require-complete", "", "Exit with 4 if a limit left pages", ""},

@@ -2,11 +2,13 @@
 // The settings of `weir crawl`.
 #pragma once
 
+#include "program/command_line/listen_setting.hpp"
 #include "program/command_line/options.hpp"
 
 #include <weir/crawl/crawl_options.hpp>
 #include <weir/http/address_filter.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,7 @@ struct crawl_settings {
     std::string fail_on = "none";
     std::string header_file;
     std::string contact;
+    std::optional<listen_setting> metrics;
     crawl::crawl_options options;
     double depth = -1;
     double max_pages = 0;  // 0: no limit

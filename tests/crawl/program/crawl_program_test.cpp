@@ -3,6 +3,9 @@
 
 #include "site.hpp"
 
+#include <weir/http/client.hpp>
+#include <weir/io/buffered_reader.hpp>
+
 #include <signal.h>
 
 #include <fstream>
@@ -245,6 +248,44 @@ TEST(CrawlProgram, BadInputIsNamed) {
         EXPECT_EQ(junit.code, 2);
         const called dead = co_await call(words("http://127.0.0.1:1/"));
         EXPECT_EQ(dead.code, 1) << dead.err;
+    };
+    weir::run(body());
+}
+
+TEST(CrawlProgram, ServesMetricsWhileItRuns) {
+    const auto body = []() -> task<> {
+        numbered_site site(100);
+        std::vector<std::string> command = {WEIR_PROGRAM,  "crawl",           site.url(),
+                                            "--rate=20",   "--metrics=0",     "--progress=none",
+                                            "--output=/dev/null"};
+        weir::process_options options;
+        options.out = weir::stdio::null;
+        options.err = weir::stdio::pipe;
+        weir::process program(command, options);
+        weir::io::buffered_reader lines(program.err());
+        const auto line = co_await lines.read_line(1000);
+        const std::string address(line.value_or("metrics: ").substr(9));
+        EXPECT_TRUE(address.starts_with("http://127.0.0.1:")) << address;
+        while (site.requests.size() < 5) {
+            co_await weir::sleep(5ms);
+        }
+        weir::http::client client;
+        auto answer = co_await client.get(address);
+        const std::string page = co_await answer.text();
+        EXPECT_NE(page.find("\nweir_crawl_urls{state=\"pending\"} "), std::string::npos) << page;
+        EXPECT_NE(page.find("\nweir_crawl_pages_total "), std::string::npos) << page;
+        EXPECT_NE(page.find("\nprocess_open_fds "), std::string::npos) << page;
+        const called taken = co_await call(
+            words(site.url(), "--metrics=" + address.substr(7, address.rfind('/') - 7)));
+        EXPECT_EQ(taken.code, 1);
+        EXPECT_NE(taken.err.find("Address already in use"), std::string::npos) << taken.err;
+        const called wrong = co_await call(words(site.url(), "--metrics=nowhere"));
+        EXPECT_EQ(wrong.code, 2);
+        EXPECT_NE(wrong.err.find("--metrics is 'nowhere'"), std::string::npos) << wrong.err;
+        program.kill(SIGTERM);
+        const weir::exit_status ended = co_await program.wait();
+        EXPECT_EQ(ended.code(), 143) << ended.text();
+        co_await site.stop();
     };
     weir::run(body());
 }
