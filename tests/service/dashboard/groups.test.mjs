@@ -77,7 +77,8 @@ test("the task of a node says what it comes after and before, and links to its g
   await here.page.waitForFunction((first) => window.location.hash === `#${first}`, tasks[0]);
   await section("Comes before").getByText(tasks[2]).waitFor();
   await here.page.keyboard.press("Escape");
-  assert.equal(await here.page.evaluate(() => document.activeElement.id), `node-${tasks[0]}`);
+  // The browser gives the focus back to the node that opened the dialog, and tells the page later.
+  await here.page.waitForFunction((first) => document.activeElement.id === `node-${first}`, tasks[0]);
 
   await here.page.goto(`${here.serving.url}/#${tasks[3]}`);
   await dialog.getByText(id).click();
