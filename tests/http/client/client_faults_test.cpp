@@ -122,7 +122,7 @@ WEIR_IO_TEST(ClientFaults, NothingIsMixedUpOrLeftBehind) {
     tally counts;
     int cancelled = 0;
     {
-        weir::testing::fault_proxy proxy(server.address(), {.resets = 0.004, .refusals = 0.01}, 7);
+        weir::testing::fault_proxy proxy(server.address(), {.resets = 0.02, .refusals = 0.05}, 7);
         const std::string base = "http://127.0.0.1:" + std::to_string(proxy.address().port());
         client fetcher({.max_connections = 12, .max_per_host = 12, .timeout = 5s});
         int number = 0;
@@ -130,8 +130,8 @@ WEIR_IO_TEST(ClientFaults, NothingIsMixedUpOrLeftBehind) {
             proxy.set({.jitter = round % 3 == 0 ? 1ms : 0ms,
                        .drip = round % 5 == 4 ? std::size_t{3000} : 0,
                        .reset_after = round % 4 == 3 ? std::uint64_t{150'000} : 0,
-                       .resets = 0.004,
-                       .refusals = 0.01});
+                       .resets = 0.02,
+                       .refusals = 0.05});
             auto batch = [&](weir::task_group& group) -> weir::task<> {
                 std::vector<weir::handle<void>> running;
                 for (int i = 0; i < 50; ++i) {
