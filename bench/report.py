@@ -46,9 +46,9 @@ def judge(bar, cells):
     result = cells.get(bar.get("who", OURS))
     name = f"{bar['who']} " if "who" in bar else ""
     other = bar.get("of", FLOOR)
-    if "times_floor" in bar:
-        limit, reached = bar["times_floor"], ratio(result, cells.get(FLOOR))
-        return f"{name}<= {limit:g} x floor", None if reached is None else reached <= limit
+    if "at_most_times" in bar:
+        limit, reached = bar["at_most_times"], ratio(result, cells.get(other))
+        return f"{name}<= {limit:g} x {other}", None if reached is None else reached <= limit
     if "at_least_times" in bar:
         limit, reached = bar["at_least_times"], ratio(result, cells.get(other))
         return f"{name}>= {limit:g} x {other}", None if reached is None else reached >= limit
