@@ -130,6 +130,30 @@ TEST(ClusterFaults, TheDatabaseIsAway) {
     });
 }
 
+// A database may have been told that commits need not wait for its disk. Nothing is written to the
+// log in the background here, so that a crash loses each commit that has not waited.
+TEST(ClusterFaults, ACrashLosesNothingWhateverCommitsWaitForByDefault) {
+    in_trouble([](trouble& here) -> task<> {
+        for (const char* const setting : {"wal_writer_delay = '10s'", "synchronous_commit = off"}) {
+            co_await here.sql(std::string("ALTER SYSTEM SET ") + setting);
+        }
+        co_await here.sql("SELECT pg_reload_conf()");
+        std::string commits = "on";
+        while (commits != "off") {
+            commits = co_await server_pair::ask<std::string>(
+                here.server, "SELECT pg_catalog.current_setting('synchronous_commit')");
+        }
+        co_await here.open();
+        for (int i = 0; i < 5; ++i) {
+            const std::string refusal = co_await here.submit();
+            EXPECT_EQ(refusal, "");
+        }
+        here.server.kill();
+        here.server.start();
+        co_await here.recover();
+    });
+}
+
 // At any moment of a call; the kernel of the server still accepts what comes.
 TEST(ClusterFaults, AFrozenServerIsGivenUpInTime) {
     in_trouble([](trouble& here) -> task<> {

@@ -108,6 +108,12 @@ std::string session_settings(const postgres_store_options& options, bool is_loca
         sql += "pg_catalog.set_config('" + std::string(name) + "', '" + value + "', " +
                (is_local ? "true)" : "false)");
     }
+    // Where the default is 'off' or 'local', a submit would be acknowledged before the disk, or the
+    // standby, has it. What a database waits for beyond that, such as remote_apply, is left to it.
+    constexpr std::string_view commits = "pg_catalog.current_setting('synchronous_commit')";
+    sql += ", pg_catalog.set_config('synchronous_commit', CASE WHEN " + std::string(commits) +
+           " IN ('off', 'local') THEN 'on' ELSE " + std::string(commits) + " END, " +
+           (is_local ? "true)" : "false)");
     return sql;
 }
 
