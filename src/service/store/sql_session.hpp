@@ -126,6 +126,8 @@ public:
     }
     // Searches pass over rows that were changed or removed a while ago.
     virtual bool keeps_dead_rows() const noexcept { return false; }
+    // Until the end of the transaction, statements fail early if somebody else holds a lock.
+    virtual void wait_briefly_for_locks() {}
     // The clock that all nodes measure leases and delays by; empty: nodes of one machine agree on
     // one by themselves.
     virtual std::optional<timestamp> server_time() { return std::nullopt; }

@@ -398,6 +398,10 @@ pg::rows pg_link::ask(std::string sql) {
     return await(std::move(sql), {});
 }
 
+void pg_link::wait_briefly_for_locks() {
+    send("SET LOCAL lock_timeout = '200ms'", {});
+}
+
 std::optional<timestamp> pg_link::server_time() {
     if (!settings_.options.uses_server_clock) {
         return std::nullopt;

@@ -93,6 +93,7 @@ public:
     void script(std::string sql);
     pg::rows ask(std::string sql);
     bool keeps_dead_rows() const noexcept override { return true; }
+    void wait_briefly_for_locks() override;
     // The server's clock.
     std::optional<timestamp> server_time() override;
     std::int64_t history() override { return history_.number(); }

@@ -126,11 +126,19 @@ heartbeat_answer renew_lease(sql_session& session, const node_record& node, time
                           "UPDATE nodes SET expires_at = max(expires_at, ?) WHERE number = ? AND "
                           "is_gone = 0",
                           number_of(node.expires_at), number) > 0;
-    answer.cancelling = read_runs(session.query(
+    return answer;
+}
+
+std::vector<run_key> runs_to_cancel(sql_session& session, std::string_view node) {
+    session.wait_briefly_for_locks();
+    const std::optional<std::int64_t> number = node_number(session, node);
+    if (!number.has_value()) {
+        return {};
+    }
+    return read_runs(session.query(
         "SELECT id, run FROM tasks WHERE line = ? AND (is_cancelling = 1 OR in_group IN (SELECT id "
         "FROM task_groups WHERE state = 1))",
-        running_line(number)));
-    return answer;
+        running_line(*number)));
 }
 
 rescue_batch rescue_tasks(sql_session& session, moment now, std::uint32_t max_crashes,

@@ -36,6 +36,10 @@ std::vector<node_record> read_nodes(sql_session& session);
 // new node joins the steady clock of the other nodes of its host.
 heartbeat_answer renew_lease(sql_session& session, const node_record& node, timestamp now);
 
+// The runs of a node that it is to stop. Reads the tasks, on which another program may hold a lock:
+// so it does not belong into the transaction that renews the lease.
+std::vector<run_key> runs_to_cancel(sql_session& session, std::string_view node);
+
 void end_lease(sql_session& session, std::string_view node);
 
 struct rescue_batch {

@@ -122,10 +122,23 @@ public:
     // ---- nodes
 
     task<heartbeat_answer> heartbeat(node_record node, moment now) override {
-        return change_own_rows(now,
-                               [node = std::move(node), now](sql_session& session, event_list&) {
-                                   return renew_lease(session, node, now.steady);
-                               });
+        const std::string id = node.id;
+        auto renew = [node = std::move(node), now](sql_session& session, event_list&) {
+            return renew_lease(session, node, now.steady);
+        };
+        heartbeat_answer answer = co_await change_own_rows(now, std::move(renew));
+        if (!answer.is_alive) {
+            co_return answer;
+        }
+        try {
+            auto look = [&id](sql_session& session, event_list&) {
+                return runs_to_cancel(session, id);
+            };
+            answer.cancelling = co_await change_own_rows(now, std::move(look));
+        } catch (const store_unavailable&) {
+            // The lease is renewed. They are told by the next heartbeat.
+        }
+        co_return answer;
     }
     task<std::vector<node_record>> nodes() override {
         return read([](sql_session& session) { return read_nodes(session); });
