@@ -134,4 +134,43 @@ TEST(Watch, MayBeDestroyedWithFollowersThatWait) {
         20);
 }
 
+// One of the followers that a change woke destroys the watch before the others have run. One more
+// is stopped after it was woken.
+TEST(Watch, MayBeDestroyedByAFollowerThatItWoke) {
+    for (const bool closes : {false, true}) {
+        expect_always(
+            [closes]() -> task<> {
+                auto value = std::make_unique<weir::watch<int>>(1);
+                endings count;
+                auto follow = [&](bool destroys) -> task<> {
+                    auto follower = value->follow();
+                    follower.skip();
+                    (void)co_await follower.next();
+                    EXPECT_NE(value, nullptr) << "went on with a watch that is gone";
+                    if (destroys) {
+                        value.reset();
+                    }
+                };
+                auto waits = [&]() -> task<> { return follow(false); };
+                auto destroys = [&]() -> task<> { return follow(true); };
+                auto destroying = weir::spawn(ended(count, destroys));
+                auto waiting = weir::spawn(ended(count, waits));
+                auto stopped = weir::spawn(ended(count, waits));
+                co_await settle_all();
+                if (closes) {
+                    value->close();
+                } else {
+                    value->set(2);
+                }
+                stopped.cancel();
+                co_await destroying;
+                co_await waiting;
+                co_await stopped.wait();
+                EXPECT_TRUE(stopped.cancelled());
+                EXPECT_EQ(count.well + count.invalid, 2);
+            },
+            20);
+    }
+}
+
 }  // namespace

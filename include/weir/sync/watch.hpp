@@ -12,8 +12,8 @@
 // A follower has seen a value when next() has returned it; values that were set in between are
 // skipped. close() ends the following: a follower gets the last value if it has not seen it, and
 // then nothing. A stopped next() has seen nothing. Belongs to one loop; made before there is one if
-// need be. A follower must not outlive its watch. If the watch is destroyed while fibers wait, they
-// throw invalid_state.
+// need be. A follower must not outlive its watch. If the watch is destroyed while fibers wait, or
+// before one that was woken has run, they throw invalid_state.
 #pragma once
 
 #include <weir/base/wait_list.hpp>
@@ -41,17 +41,25 @@ public:
     void change() {
         waiters_.check_thread("watch::set()");
         ++version_;
-        waiters_.release_waiting(wait_state::granted);
+        wake_all();
     }
     void close() {
         waiters_.check_thread("watch::close()");
         is_closed_ = true;
-        waiters_.release_waiting(wait_state::granted);
+        wake_all();
     }
 
     wait_list& waiters() noexcept { return waiters_; }
 
 private:
+    // They stay in the list until they run: one that does so first may destroy the watch, and the
+    // others have to know.
+    void wake_all() noexcept {
+        while (waiters_.has_waiting()) {
+            waiters_.grant_first();
+        }
+    }
+
     wait_list waiters_;
     std::uint64_t version_ = 1;
     bool is_closed_ = false;
@@ -75,6 +83,8 @@ protected:
     ~watch_operation() {
         if (state_ == wait_state::waiting) [[unlikely]] {
             core_->waiters().remove(*this);
+        } else if (state_ == wait_state::granted) [[unlikely]] {
+            core_->waiters().remove_granted(*this);
         }
     }
     // Is there a value that was not seen? It is seen now.
@@ -82,7 +92,9 @@ protected:
         if (state_ > wait_state::granted) [[unlikely]] {
             throw_wait_error(std::exchange(state_, wait_state::idle), "watch");
         }
-        state_ = wait_state::idle;
+        if (std::exchange(state_, wait_state::idle) == wait_state::granted) {
+            core_->waiters().remove_granted(*this);
+        }
         return std::exchange(*seen_, core_->version()) != core_->version();
     }
 
