@@ -110,18 +110,23 @@ private:
             if (is_closed_) {
                 throw invalid_state("single_flight: it is closed");
             }
-            std::shared_ptr<flight>& known = flights_[key];
-            if (known == nullptr) {
-                known = std::make_shared<flight>();
-                try {
-                    known->running = weir::spawn(run(this->shared_from_this(), known, key),
-                                                 {.name = "single_flight"});
-                } catch (...) {
-                    flights_.erase(key);
-                    throw;
-                }
+            if (const auto found = flights_.find(key); found != flights_.end()) {
+                return found->second;
             }
-            return known;
+            const auto made = std::make_shared<flight>();
+            flights_.emplace(key, made);
+            try {
+                // With eager starts it may have ended when spawn returns, and be known no more.
+                made->running = weir::spawn(run(this->shared_from_this(), made, key),
+                                            {.name = "single_flight"});
+            } catch (...) {
+                remove(*made, key);
+                throw;
+            }
+            if (is_closed_) {
+                made->running.cancel();  // the function has closed it, eagerly
+            }
+            return made;
         }
         void leave(const std::shared_ptr<flight>& left, const Key& key) noexcept {
             if (--left->callers == 0 && !left->ended && !left->is_kept) {
@@ -155,10 +160,12 @@ private:
             const auto ending = std::exchange(flights_, {});
             for (const auto& [key, each] : ending) {
                 each->is_known = false;
-                each->running.cancel();
                 each->end_with(outcome<Value>::from_error(
                     std::make_exception_ptr(invalid_state(std::string("single_flight: ") + why))));
-                stopped.push_back(each->running);
+                if (each->running) {
+                    each->running.cancel();
+                    stopped.push_back(each->running);
+                }
             }
             return stopped;
         }
@@ -168,7 +175,7 @@ private:
         static void abandon(flight& forgotten) noexcept {
             forgotten.is_known = false;
             forgotten.is_kept = false;
-            if (forgotten.callers == 0) {
+            if (forgotten.callers == 0 && forgotten.running) {
                 forgotten.running.cancel();
             }
         }

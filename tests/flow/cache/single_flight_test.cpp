@@ -173,6 +173,48 @@ WEIR_TEST(SingleFlight, MayBeDestroyedWithCallers) {
     EXPECT_EQ(seen.stopped, 1);
 }
 
+// With eager starts a call may end, be forgotten or closed before spawn returns.
+WEIR_TEST(SingleFlight, ACallThatEndsWhileItIsStarted) {
+    weir::loop::current().set_eager(true);
+    weir::single_flight<int, int>* used = nullptr;
+    auto load = [&](int key) -> task<int> {
+        if (key == 2) {
+            used->forget(key);
+        }
+        if (key == 3) {
+            throw std::runtime_error("at once");
+        }
+        co_return key * 10;
+    };
+    weir::single_flight<int, int> flights(load);
+    used = &flights;
+    int value = co_await flights.call(1);
+    EXPECT_EQ(value, 10);
+    value = co_await flights.call(2);
+    EXPECT_EQ(value, 20);
+    WEIR_EXPECT_THROW(flights.call(3), std::runtime_error);
+    flights.start(1);
+    EXPECT_EQ(flights.size(), 0u);
+
+    bool has_gone_on = false;
+    auto close = [&](int) -> task<int> {
+        auto closing = used->close();
+        co_await std::move(closing);
+        co_await weir::sleep(1h);
+        has_gone_on = true;
+        co_return 1;
+    };
+    weir::single_flight<int, int> closed(close);
+    used = &closed;
+    endings count;
+    auto wait = [&]() -> task<> { co_await closed.call(1); };
+    co_await ended(count, wait);
+    EXPECT_EQ(count.invalid, 1);
+    co_await weir::sleep(2h);
+    EXPECT_FALSE(has_gone_on);
+    weir::loop::current().set_eager(false);
+}
+
 // A call that stops itself is cancelled for its callers, who are not.
 WEIR_TEST(SingleFlight, ACallThatStopsItself) {
     auto stop_itself = [](int) -> task<int> {
