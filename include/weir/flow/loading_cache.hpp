@@ -8,9 +8,9 @@
 // meanwhile share the load (see single_flight.hpp: it belongs to no caller). With refresh_after, a
 // value older than that is still returned at once, and one load in the background replaces it; if
 // that fails, the old value stays until it expires, and is tried again after keep_errors. With
-// keep_errors, the error of a load is
-// returned to all who ask within that time, so that something that is missing is not looked up for
-// each of them. At most `capacity` values are kept: the one that was used least recently goes.
+// keep_errors, the error of a load is returned to all who ask within that time, so that something
+// that is missing is not looked up for each of them. At most `capacity` values are kept: the one
+// that was used least recently goes.
 //
 // Values are copied to callers: use std::shared_ptr<const T> for large ones. erase() and clear()
 // also see to it that a load which began before does not bring the old value back. Belongs to one
@@ -78,10 +78,11 @@ public:
     task<Value> get(Key key) {
         if (const kept* const found = store_->use(key)) {
             ++store_->stats.hits;
-            if (weir::now() >= found->refresh_at) {
-                loads_.start(key);
+            kept given = *found;
+            if (weir::now() >= given.refresh_at && !loads_.is_closed()) {
+                loads_.start(key);  // an eager start may remove what was found
             }
-            return answer(*found);
+            return answer(std::move(given));
         }
         ++store_->stats.misses;
         return loads_.call(std::move(key));
@@ -105,7 +106,8 @@ public:
     }
     std::size_t size() const noexcept { return store_->size(); }
 
-    // co_await close(): stops loads and waits for their ends; their callers get invalid_state.
+    // co_await close(): stops loads and waits for their ends; their callers get invalid_state, and
+    // so do those of get() from then on, unless the value is there and has not expired.
     task<void> close() { return loads_.close(); }
 
     loading_cache_stats stats() const noexcept {

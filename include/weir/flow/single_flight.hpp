@@ -73,6 +73,8 @@ public:
     bool is_in_flight(const Key& key) const { return state_->find(key) != nullptr; }
     std::size_t size() const noexcept { return state_->size(); }
 
+    bool is_closed() const noexcept { return state_->is_closed(); }
+
     // co_await close(): stops the calls, refuses new ones and returns when all have ended.
     task<void> close() { return close_shared(state_); }
 
@@ -105,6 +107,7 @@ private:
             return found == flights_.end() ? nullptr : found->second.get();
         }
         std::size_t size() const noexcept { return flights_.size(); }
+        bool is_closed() const noexcept { return is_closed_; }
 
         std::shared_ptr<flight> enter(const Key& key) {
             if (is_closed_) {

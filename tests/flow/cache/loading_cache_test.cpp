@@ -194,6 +194,42 @@ WEIR_TEST(LoadingCache, AStoppedLoadLeavesNothing) {
     EXPECT_EQ(count.invalid, 1);
 }
 
+// What is in the cache is still returned after close(), also where it would have been refreshed.
+WEIR_TEST(LoadingCache, KeepsAnsweringAfterClose) {
+    source from;
+    cache values({.expire_after = 10s, .refresh_after = 1s}, from.function());
+    co_await values.get("a");
+    co_await weir::sleep(2s);
+    co_await values.close();
+    const int value = co_await values.get("a");
+    EXPECT_EQ(value, 1);
+    EXPECT_EQ(from.loads, 1);
+    WEIR_EXPECT_THROW(values.get("b"), weir::invalid_state);
+    co_await weir::sleep(10s);
+    WEIR_EXPECT_THROW(values.get("a"), weir::invalid_state);
+}
+
+// With eager starts the load that refreshes a value runs before get() returns the old one.
+WEIR_TEST(LoadingCache, AnEagerRefreshMayRemoveTheValue) {
+    weir::loop::current().set_eager(true);
+    weir::loading_cache<int, std::string>* used = nullptr;
+    int loads = 0;
+    auto load = [&](int key) -> task<std::string> {
+        if (++loads > 1) {
+            used->erase(key);
+        }
+        co_return std::string(50, static_cast<char>('0' + loads));
+    };
+    weir::loading_cache<int, std::string> values({.refresh_after = 1s}, load);
+    used = &values;
+    co_await values.get(1);
+    co_await weir::sleep(2s);
+    const std::string old = co_await values.get(1);
+    EXPECT_EQ(old, std::string(50, '1'));
+    EXPECT_EQ(loads, 2);
+    weir::loop::current().set_eager(false);
+}
+
 TEST(LoadingCache, RefusesInvalidOptions) {
     const auto make = [](const weir::loading_cache_options& options) {
         cache made(options, [](const std::string&) -> task<int> { co_return 1; });
