@@ -38,21 +38,6 @@ public:
         return handle<T>(detail::start_fiber(*state_, std::move(work), starting));
     }
     WEIR_SPAWN_CALLS(const)
-    template <class Callable, class... Args>
-        requires(sizeof...(Args) > 4 &&
-                 detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>)
-    auto spawn(Callable&& callable, Args&&... args) const {
-        return spawn(
-            detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...));
-    }
-    template <class Callable, class... Args>
-        requires(sizeof...(Args) > 4 &&
-                 detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>)
-    auto spawn(const spawn_options& options, Callable&& callable, Args&&... args) const {
-        return spawn(
-            detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...),
-            options);
-    }
     template <class Given, class... Args>
         requires detail::not_spawnable<Given, Args...>
     detail::refused_call spawn(Given&&, Args&&...) const {

@@ -111,7 +111,8 @@ constexpr void explain_spawn() {
 // spawn(fn, args...) and spawn(options, fn, args...), for functions and for members of groups. One
 // overload for each number of arguments up to four, because a parameter with a default, the place
 // of the call, cannot follow a pack. With more arguments, reports name the coroutine that called
-// spawn, at its latest co_await.
+// spawn, at its latest co_await. Beside them stand spawn(task&&, options, where), and the overload
+// for everything else, which is no part of the macro because compilers would mention that.
 #define WEIR_SPAWN_CALLS(QUALIFIER)                                                                \
     template <class Callable>                                                                      \
         requires detail::starts_task<std::decay_t<Callable>&>                                      \
@@ -203,6 +204,21 @@ constexpr void explain_spawn() {
                                        std::forward<First>(first), std::forward<Second>(second),   \
                                        std::forward<Third>(third), std::forward<Fourth>(fourth)),  \
                      options, where);                                                              \
+    }                                                                                              \
+    template <class Callable, class... Args>                                                       \
+        requires(sizeof...(Args) > 4 &&                                                            \
+                 detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>)              \
+    auto spawn(Callable&& callable, Args&&... args) QUALIFIER {                                    \
+        return spawn(                                                                              \
+            detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...));     \
+    }                                                                                              \
+    template <class Callable, class... Args>                                                       \
+        requires(sizeof...(Args) > 4 &&                                                            \
+                 detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>)              \
+    auto spawn(const spawn_options& options, Callable&& callable, Args&&... args) QUALIFIER {      \
+        return spawn(                                                                              \
+            detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...),      \
+            options);                                                                              \
     }
 
 // The task runs to its end even without a handle; an error that is never retrieved is reported. At
@@ -219,19 +235,6 @@ handle<T> spawn(task<T>&& work, const spawn_options& options = {},
 // spawn(fn, args...) and spawn(options, fn, args...): calls fn(args...) in a task of its own, which
 // owns fn and the arguments.
 WEIR_SPAWN_CALLS()
-template <class Callable, class... Args>
-    requires(sizeof...(Args) > 4 &&
-             detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>)
-auto spawn(Callable&& callable, Args&&... args) {
-    return spawn(detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...));
-}
-template <class Callable, class... Args>
-    requires(sizeof...(Args) > 4 &&
-             detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>)
-auto spawn(const spawn_options& options, Callable&& callable, Args&&... args) {
-    return spawn(detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...),
-                 options);
-}
 
 // Everything else: what to write instead.
 template <class Given, class... Args>

@@ -66,7 +66,7 @@ public:
     // Starts a task in the scope. Throws invalid_state after close(); the task is then destroyed
     // unstarted.
     template <class T>
-    handle<T> spawn(task<T> work, const spawn_options& options = {},
+    handle<T> spawn(task<T>&& work, const spawn_options& options = {},
                     std::source_location where = std::source_location::current()) {
         try {
             form();
@@ -78,18 +78,12 @@ public:
         starting.created = where;
         return handle<T>(detail::start_fiber(*group_, std::move(work), starting));
     }
-    template <class Callable, class... Args>
-        requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
-    auto spawn(Callable&& callable, Args&&... args) {
-        return spawn(
-            detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...));
-    }
-    template <class Callable, class... Args>
-        requires detail::starts_task<std::decay_t<Callable>&, std::decay_t<Args>...>
-    auto spawn(const spawn_options& options, Callable&& callable, Args&&... args) {
-        return spawn(
-            detail::make_task(std::forward<Callable>(callable), std::forward<Args>(args)...),
-            options);
+    WEIR_SPAWN_CALLS()
+    template <class Given, class... Args>
+        requires detail::not_spawnable<Given, Args...>
+    detail::refused_call spawn(Given&&, Args&&...) {
+        detail::explain_spawn<detail::kind_of_unspawnable<Given, Args...>()>();
+        return {};
     }
 
     // Waits until no task is left, those included that are spawned meanwhile. Stopping the waiter

@@ -172,6 +172,38 @@ TEST(UserMistakes, ASpawnedTaskIsNamedByItsCallSite) {
     }
 }
 
+weir::task<> fails_with_five(int, int, int, int, int) {
+    return fails();
+}
+
+TEST(UserMistakes, ATaskOfAScopeIsNamedByItsCallSite) {
+    std::string places[5];
+    const auto log = reports_of([&]() -> weir::task<> {
+        weir::task_scope scope;
+        co_await weir::yield();
+        (places[0] = line(), scope.spawn(fails));
+        co_await scope.join();
+        (places[1] = line(), scope.spawn(fails_with, 1, "text", 2, 3));
+        co_await scope.join();
+        (places[2] = line(), scope.spawn({.name = "named"}, fails));
+        co_await scope.join();
+        (places[3] = line(), scope.spawn(fails()));
+        co_await scope.join();
+        // With more arguments than have an overload of their own: the latest await.
+        (places[4] = line(), co_await weir::sleep(1s));
+        scope.spawn(fails_with_five, 1, 2, 3, 4, 5);
+        auto closing = scope.join();
+        co_await std::move(closing);
+    });
+    ASSERT_EQ(log.size(), 5u);
+    for (std::size_t index = 0; index < 4; ++index) {
+        EXPECT_EQ(log[index].kind, report_kind::unretrieved_error);
+        EXPECT_TRUE(log[index].created.ends_with(places[index]))
+            << log[index].created << ", not " << places[index];
+    }
+    EXPECT_TRUE(contains(log[4].created, places[4])) << log[4].created;
+}
+
 // The children of combinators: the await of the user that the combinator works for.
 TEST(UserMistakes, TheTasksOfCombinatorsAreNamedByTheUsersAwait) {
     std::string place;
