@@ -226,9 +226,13 @@ task<> work_session::keep_lease() {
     }
 }
 
+// Lists a run until the service has its result: it gives to others what is not listed.
 task<> work_session::send_heartbeat() {
     const clock::time_point begun = weir::now();
     std::string body = R"({"running":[)";
+    for (const result& each : results_) {
+        body += (body.ends_with('[') ? "" : ",") + each.key + "}";
+    }
     for (active_run& each : runs_) {
         if (each.why == stop_reason::lost) {
             continue;
@@ -243,8 +247,9 @@ task<> work_session::send_heartbeat() {
         }
         body += '}';
     }
+    const std::size_t held = runs_.size() + results_.size();
     const std::size_t free =
-        is_draining_ ? 0 : options_.concurrency - std::min(options_.concurrency, runs_.size());
+        is_draining_ ? 0 : options_.concurrency - std::min(options_.concurrency, held);
     body += R"(],"free":)" + std::to_string(free) + R"(,"poll_age":)";
     base::append_number(body, std::chrono::duration<double>(weir::now() - polled_at_).count());
     body += '}';

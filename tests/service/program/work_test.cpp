@@ -6,6 +6,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 
@@ -17,8 +18,11 @@ class working {
 public:
     working(serving& here, const std::string& script, std::vector<std::string> more = {},
             const std::string& name = "job")
+        : working(here.url, script, std::move(more), name) {}
+    working(const std::string& url, const std::string& script, std::vector<std::string> more = {},
+            const std::string& name = "job")
         : program_(folder_,
-                   command(here, folder_.write(name + ".sh", script), std::move(more), name)) {}
+                   command(url, folder_.write(name + ".sh", script), std::move(more), name)) {}
 
     void signal(int number) const { program_.signal(number); }
     int wait() {
@@ -37,10 +41,10 @@ public:
     }
 
 private:
-    static std::vector<std::string> command(serving& here, const std::string& file,
+    static std::vector<std::string> command(const std::string& url, const std::string& file,
                                             std::vector<std::string> more,
                                             const std::string& kind) {
-        std::vector<std::string> words = {WEIR_PROGRAM, "work", "--server", here.url};
+        std::vector<std::string> words = {WEIR_PROGRAM, "work", "--server", url};
         words.insert(words.end(), more.begin(), more.end());
         words.insert(words.end(), {kind, "--", "/bin/sh", file, "[a,b]", "c"});
         return words;
@@ -224,6 +228,65 @@ TEST(Work, SaysWhatIsWrong) {
     working worker(here, "true", {}, "job");
     here.wait_until([&] { return has(here.ask("submit", {"job"}).out, "3"); });
     EXPECT_EQ(worker.end(), 0) << worker.err();
+}
+
+weir::http::response worker_terms(const std::string& session) {
+    return weir::http::json(
+        {{"worker", session}, {"lease", 30}, {"heartbeat", 0.02}, {"wait", 1}},
+        weir::http::status::created);
+}
+weir::http::response task_for_worker(const std::string& id) {
+    return weir::http::response::json_text(
+        R"({"tasks": [{"id": ")" + id +
+        R"(", "run": 1, "kind": "job", "queue": "q", "payload": 1, "attempt": 1,)"
+        R"( "seconds_left": 60}]})");
+}
+weir::http::response news_for_worker() {
+    return weir::http::response::json_text(R"({"cancel": [], "lost": [], "state": "ok"})");
+}
+
+// Otherwise the service would give the task to another worker.
+TEST(Work, HeartbeatsListRunsWhoseResultsAreNotDelivered) {
+    int polls = 0;
+    int refusals = 0;
+    int beats = 0;
+    int beats_without = 0;
+    std::atomic<bool> is_delivered = false;
+    beside_server(
+        [&](weir::http::request& request) -> weir::task<weir::http::response> {
+            const std::string path(request.path());
+            const std::string body = co_await request.text();
+            if (path == "/workers") {
+                co_return worker_terms("a");
+            }
+            if (path == "/workers/a/poll" && ++polls == 1) {
+                co_return task_for_worker("0000000000001");
+            }
+            if (path == "/workers/a/heartbeat") {
+                if (refusals > 0 && !is_delivered) {
+                    ++beats;
+                    const bool is_listed = has(body, R"([{"id":"0000000000001","run":1}])");
+                    beats_without += is_listed && has(body, R"("free":1)") ? 0 : 1;
+                }
+                co_return news_for_worker();
+            }
+            if (path == "/workers/a/results") {
+                if (beats < 5) {
+                    ++refusals;
+                    co_return weir::http::response(weir::http::status::service_unavailable);
+                }
+                is_delivered = true;
+                co_return weir::http::response::json_text(R"([{"accepted": true}])");
+            }
+            co_return weir::http::response(weir::http::status::no_content);
+        },
+        [&](const std::string& url) {
+            working worker(url, "echo 1", {"-j", "2"});
+            worker.wait_until([&] { return is_delivered.load(); });
+            EXPECT_EQ(worker.end(), 0) << worker.err();
+        });
+    EXPECT_GE(beats, 5);
+    EXPECT_EQ(beats_without, 0);
 }
 
 // The lines of shell in docs/workers.md.
