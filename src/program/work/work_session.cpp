@@ -166,8 +166,9 @@ task<> work_session::add_worker() {
     }
 }
 
-void work_session::begin_anew(std::string_view reason) {
-    if (id_.empty()) {
+// Answers to requests of a former session may come when the next one is registered.
+void work_session::begin_anew(const std::string& session, std::string_view reason) {
+    if (id_.empty() || session != id_) {
         return;
     }
     options_.log("the service has given up this worker: " + std::string(reason) + "; stopping " +
@@ -198,9 +199,10 @@ task<> work_session::keep_lease() {
             continue;
         }
         if (weir::now() >= lease_until_) {
-            begin_anew("its lease was not renewed in time");
+            begin_anew(id_, "its lease was not renewed in time");
             continue;
         }
+        const std::string session = id_;
         std::string problem;
         try {
             if (is_draining_ && !told_drain) {
@@ -211,7 +213,7 @@ task<> work_session::keep_lease() {
             delays.restart();
         } catch (const remote_error& error) {
             if (error.status() == 410) {
-                begin_anew(error.detail());
+                begin_anew(session, error.detail());
             } else {
                 problem = error.what();
             }
@@ -228,6 +230,7 @@ task<> work_session::keep_lease() {
 
 // Lists a run until the service has its result: it gives to others what is not listed.
 task<> work_session::send_heartbeat() {
+    const std::string session = id_;
     const clock::time_point begun = weir::now();
     std::string body = R"({"running":[)";
     for (const result& each : results_) {
@@ -255,6 +258,9 @@ task<> work_session::send_heartbeat() {
     body += '}';
     const std::optional<std::string> text = co_await service_.post_text(
         std::max<clock::duration>(lease_ / 3, 1s), path("/heartbeat"), std::move(body));
+    if (session != id_) {
+        co_return;
+    }
     const bj::value news = http::parse_json(text.value_or(""));
     lease_until_ = begun + lease_;
     stop_listed(news, "cancel", stop_reason::cancelled);
@@ -292,6 +298,7 @@ task<> work_session::poll(task_group group) {
             co_await changed_.wait();
             continue;
         }
+        const std::string session = id_;
         std::string problem;
         try {
             const bool is_answered = co_await poll_once(group);
@@ -303,7 +310,7 @@ task<> work_session::poll(task_group group) {
             }
         } catch (const remote_error& error) {
             if (error.status() == 410) {
-                begin_anew(error.detail());
+                begin_anew(session, error.detail());
             } else if (error.status() == 409) {
                 ++poll_number_;
             } else {
@@ -423,6 +430,7 @@ task<> work_session::deliver() {
             co_await has_results_.wait();
             continue;
         }
+        const std::string session = id_;
         std::string problem;
         try {
             const bool is_delivered = co_await deliver_once();
@@ -431,9 +439,9 @@ task<> work_session::deliver() {
             }
         } catch (const remote_error& error) {
             if (error.status() == 410) {
-                begin_anew(error.detail());
+                begin_anew(session, error.detail());
             } else if (is_refused_for_good(error) && error.status() != 401) {
-                take_refusal(error.detail());
+                take_refusal(session, error.detail());
             } else {
                 problem = error.what();
             }
@@ -475,8 +483,8 @@ task<bool> work_session::deliver_once() {
 
 // The service does not take the request, such as one that is too large: results go one by one, and
 // one that cannot be delivered alone becomes a failure.
-void work_session::take_refusal(std::string_view detail) {
-    if (!std::exchange(is_one_by_one_, true) || results_.empty()) {
+void work_session::take_refusal(const std::string& session, std::string_view detail) {
+    if (session != id_ || results_.empty() || !std::exchange(is_one_by_one_, true)) {
         return;
     }
     const std::string error =

@@ -85,10 +85,10 @@ private:
     task<> send_heartbeat();
     task<> deliver();
     task<bool> deliver_once();
-    void take_refusal(std::string_view detail);
+    void take_refusal(const std::string& session, std::string_view detail);
     task<> execute(std::list<active_run>::iterator current);
     void take_tasks(std::string_view text, const task_group& group);
-    void begin_anew(std::string_view reason);
+    void begin_anew(const std::string& session, std::string_view reason);
     void stop_listed(const boost::json::value& news, std::string_view member, stop_reason why);
     task<> pause(decision::backoff& delays, std::string_view problem);
     std::string path(std::string_view call) const { return "/workers/" + id_ + std::string(call); }

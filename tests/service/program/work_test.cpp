@@ -4,6 +4,8 @@
 
 #include "commands.hpp"
 
+#include <weir/sync/event.hpp>
+
 #include <boost/json/serialize.hpp>
 
 #include <atomic>
@@ -287,6 +289,56 @@ TEST(Work, HeartbeatsListRunsWhoseResultsAreNotDelivered) {
         });
     EXPECT_GE(beats, 5);
     EXPECT_EQ(beats_without, 0);
+}
+
+// A request of a session that is over is answered when the next session has a task.
+TEST(Work, ALateAnswerToAFormerSessionEndsNoOther) {
+    for (const std::string late : {"results", "heartbeat"}) {
+        const std::string other = late == "results" ? "heartbeat" : "results";
+        int sessions = 0;
+        weir::event is_held;
+        weir::event has_task;
+        std::atomic<bool> is_delivered = false;
+        beside_server(
+            [&](weir::http::request& request) -> weir::task<weir::http::response> {
+                const std::string path(request.path());
+                const std::string body = co_await request.text();
+                constexpr auto gone = weir::http::status::gone;
+                if (path == "/workers") {
+                    co_return worker_terms(std::to_string(++sessions));
+                }
+                if (path == "/workers/1/poll") {
+                    co_return task_for_worker("0000000000001");
+                }
+                if (path == "/workers/1/" + late) {
+                    is_held.set();
+                    co_await has_task.wait();
+                    co_return weir::http::response(gone);
+                }
+                if (path == "/workers/1/" + other && (is_held.is_set() || other == "results")) {
+                    co_await is_held.wait();
+                    co_return weir::http::response(gone);
+                }
+                if (path == "/workers/2/poll" && !has_task.is_set()) {
+                    has_task.set();
+                    co_return task_for_worker("0000000000002");
+                }
+                if (path == "/workers/2/results") {
+                    is_delivered = true;
+                    co_return weir::http::response::json_text(R"([{"accepted": true}])");
+                }
+                if (path.ends_with("/heartbeat")) {
+                    co_return news_for_worker();
+                }
+                co_return weir::http::response(weir::http::status::no_content);
+            },
+            [&](const std::string& url) {
+                working worker(url, "echo 1");
+                worker.wait_until([&] { return is_delivered.load(); });
+                EXPECT_EQ(worker.end(), 0) << worker.err();
+            });
+        EXPECT_EQ(sessions, 2) << late;
+    }
 }
 
 // The lines of shell in docs/workers.md.
