@@ -82,6 +82,7 @@ std::string_view openapi_worker_paths() noexcept {
   "post": {"operationId": "claimTask", "summary": "Wait for one task, without a session",
     "tags": ["workers"],
     "requestBody": {"required": true,
+      "description": "JSON, whatever the Content-Type says: that of `curl -d` will do",
       "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Claim"}}}},
     "responses": {
       "200": {"description": "A task, and the handle to settle it with",
@@ -94,6 +95,7 @@ std::string_view openapi_worker_paths() noexcept {
   "post": {"operationId": "useHandle", "tags": ["workers"],
     "summary": "How the task has ended, or a longer lease",
     "requestBody": {"required": true,
+      "description": "JSON, whatever the Content-Type says: that of `curl -d` will do",
       "content": {"application/json": {"schema": {"$ref": "#/components/schemas/HandleCall"}}}},
     "responses": {
       "200": {"description": "Whether that counts",

@@ -358,7 +358,7 @@ answer worker_resource::keep_step(http::request& request) {
 // ---- single tasks
 
 answer worker_resource::claim(http::request& request) {
-    const std::string body = co_await read_json_body(request, max_body_);
+    const std::string body = co_await read_json_body_of_any_type(request, max_body_);
     claim_call call = read_claim(http::parse_json(body, worker_body_rules), desk_.terms());
     const std::shared_ptr<const token_grant> grant = grant_of(request);
     std::vector<std::string> kinds(1, call.kind);
@@ -391,7 +391,7 @@ answer worker_resource::claim(http::request& request) {
 
 answer worker_resource::use_handle(http::request& request) {
     const handle_parts handle = handle_parts::parse(request.param("handle"));
-    const std::string body = co_await read_json_body(request, max_body_);
+    const std::string body = co_await read_json_body_of_any_type(request, max_body_);
     handle_call call;
     {
         const bj::value value = http::parse_json(body, result_body_rules);

@@ -99,6 +99,26 @@ WEIR_TEST(SingleClaim, AnEndedLeaseAndACancelAreTold) {
     co_await here.stop();
 }
 
+// `curl -d` sends a form. Sessions have libraries, which say what they send.
+WEIR_TEST(SingleClaim, TakesJsonOfAnyContentType) {
+    site here;
+    here.start();
+    co_await here.post("/claim", R"({"kind": "thumb", "wait": 0})");
+    for (const std::string type : {"application/x-www-form-urlencoded", "text/plain", ""}) {
+        const std::string id = co_await here.submit(R"({"kind": "thumb"})");
+        const fields headers{{"Content-Type", type}};
+        const answer got = co_await here.post("/claim", R"({"kind": "thumb"})", headers);
+        EXPECT_EQ(got.code, 200U) << got.text;
+        EXPECT_EQ(got["id"], id);
+        const answer done = co_await here.post("/handles/" + got["handle"],
+                                               R"({"outcome": "completed"})", headers);
+        EXPECT_EQ(done.text, R"({"accepted":true})");
+        const answer other = co_await here.post("/workers", R"({"kinds": ["thumb"]})", headers);
+        EXPECT_EQ(other.code, 415U) << other.text;
+    }
+    co_await here.stop();
+}
+
 WEIR_TEST(SingleClaim, RefusesWhatIsWrong) {
     site here;
     co_await here.learn();

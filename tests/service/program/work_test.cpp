@@ -352,12 +352,14 @@ TEST(Work, TheLinesForShellsWork) {
     const std::string program = folder.write("thumb", "#!/bin/sh\njq -c '{width: (.w * 2)}'\n");
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     const std::string script =
-        R"(t=$(curl -sf -H "$A" -H "$J" $W/claim -d '{"kind":"thumb"}') && r=$(jq -c .payload <<<"$t" | )" +
-        program +
-        R"() && curl -sf -H "$A" -H "$J" $W/handles/$(jq -r .handle <<<"$t") -d "{\"outcome\":\"completed\",\"result\":$r}")";
-    const weir::command_result ran = weir::run(run_program(
-        {"bash", "-c", script}, {"W=" + here.url, "A=Authorization: Bearer 0123456789abcdef",
-                                 "J=Content-Type: application/json"}));
+        "cd " + folder.path().string() + " && " +
+        R"(t=$(curl -sf -H "$A" $W/claim -d '{"kind":"thumb"}') && )"
+        R"(r=$(jq -c .payload <<<"$t" | ./thumb) && )"
+        R"(curl -sf -H "$A" $W/handles/$(jq -r .handle <<<"$t") )"
+        R"(-d "{\"outcome\":\"completed\",\"result\":$r}")";
+    const weir::command_result ran = weir::run(
+        run_program({"bash", "-c", script},
+                    {"W=" + here.url, "A=Authorization: Bearer 0123456789abcdef"}));
     EXPECT_EQ(ran.out, R"({"accepted":true})") << ran.err;
     const program_output task = here.ask("show", {id, "--json"}, token);
     EXPECT_EQ(field(task, "result"), R"({"width":14})");
