@@ -27,6 +27,13 @@ export class TaskFailed extends WeirError {
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
+/** A task that another one came after. */
+export interface Dependency {
+  readonly task: string;
+  readonly onFailure: "cancel" | "run" | "hold";
+  readonly outcome: "completed" | "failed" | "cancelled" | "gone";
+}
+
 /** One run of a task, as its handler sees it. */
 export interface Job<Payload = any> {
   readonly id: string;
@@ -39,6 +46,10 @@ export interface Job<Payload = any> {
   readonly maxAttempts: number;
   readonly isLastAttempt: boolean;
   readonly tags: string[];
+  /** The id of the group that the task is a member of. */
+  readonly group: string | null;
+  /** The tasks that it came after, and how they have ended. */
+  readonly after: readonly Dependency[];
   readonly traceparent?: string;
   /** Until the time limit stops the handler. */
   readonly secondsLeft: number;

@@ -19,6 +19,8 @@ export class Job {
     this.attempt = raw.attempt ?? 1;
     this.maxAttempts = raw.max_attempts ?? 1;
     this.tags = raw.tags ?? [];
+    this.group = raw.group ?? null;
+    this.after = (raw.after ?? []).map((each) => ({ task: each.task, onFailure: each.on_failure, outcome: each.outcome }));
     this.traceparent = raw.traceparent;
     this.timeLimit = Math.min(raw.seconds_left ?? Infinity, timeout ?? Infinity);
     this.stopReason = null;

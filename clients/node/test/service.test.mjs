@@ -75,6 +75,27 @@ test("outcomes", async () => {
   );
 });
 
+test("what a task came after", async () => {
+  await withWorker(
+    (worker) => worker.task("node/part", ({}, { group, after }) => ({ group, after })),
+    async () => {
+      const flow = {
+        tasks: [{ name: "first", kind: "node/part", payload: {} }, { kind: "node/part", payload: {}, after: ["first"] }],
+        group: {},
+      };
+      const made = await fetch(`${serving.url}/tasks/batch`, {
+        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(flow),
+      });
+      const { group, results } = await made.json();
+      const parent = { task: results[0].id, onFailure: "cancel", outcome: "completed" };
+      assert.deepEqual(await client.result(results[0].id, 10), { group: group.id, after: [] });
+      assert.deepEqual(await client.result(results[1].id, 10), { group: group.id, after: [parent] });
+      const alone = await client.submit("node/part", {});
+      assert.deepEqual(await client.result(alone, 10), { group: null, after: [] });
+    },
+  );
+});
+
 test("cancel, progress and time limit", async () => {
   const aborted = (job) => new Promise((_, reject) => job.signal.addEventListener("abort", () => reject(job.signal.reason)));
   await withWorker(

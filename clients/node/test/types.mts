@@ -9,6 +9,9 @@ worker.task<{ path: string; width?: number }>(
   async ({ path, width = 100 }, job: Job) => {
     const size: number = await job.step("measure", async () => width);
     job.progress(0.5, path.toUpperCase());
+    const group: string | null = job.group;
+    const failed: string[] = job.after.filter(({ outcome }) => outcome !== "completed").map(({ task }) => task);
+    console.log(group, failed);
     if (job.signal.aborted || job.isLastAttempt) {
       throw new Permanent("too late");
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A `weir serve` of the test's own, in a folder that goes away with it."""
 
+import json
 import os
 import re
 import shutil
@@ -75,6 +76,12 @@ class Serve:
 
     def client(self):
         return weir.Client(self.url)
+
+    def post(self, path, value):
+        request = urllib.request.Request(self.url + path, json.dumps(value).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.loads(answer.read())
 
     def ask(self, path):
         with urllib.request.urlopen(self.url + path, timeout=10) as answer:

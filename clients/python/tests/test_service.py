@@ -123,6 +123,25 @@ class Workers(ServiceTest):
         self.assertEqual(runs.count(("permanent", 1)), 1)
         self.assertEqual([run for run in runs if run[0] == "fail"], [("fail", 1), ("fail", 2)])
 
+    def test_what_a_task_came_after(self):
+        app = self.worker()
+
+        @app.task("part")
+        async def part(job):
+            return {"group": job.group, "after": [each._asdict() for each in job.after]}
+
+        with Running(app):
+            flow = {"tasks": [{"name": "first", "kind": "part"},
+                              {"kind": "part", "after": ["first"]}], "group": {}}
+            made = self.service.post("/tasks/batch", flow)
+            first, second = [self.client.result(each["id"], 30) for each in made["results"]]
+            alone = self.client.result(self.submit("part"), 30)
+        group = made["group"]["id"]
+        parent = {"task": made["results"][0]["id"], "on_failure": "cancel", "outcome": "completed"}
+        self.assertEqual(first, {"group": group, "after": []})
+        self.assertEqual(second, {"group": group, "after": [parent]})
+        self.assertEqual(alone, {"group": None, "after": []})
+
     def test_cancel_progress_and_time_limit(self):
         app = self.worker(timing=TIMING._replace(wait=20.0))
         stopped = []

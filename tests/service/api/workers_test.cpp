@@ -392,6 +392,53 @@ WEIR_TEST(ServiceWorkers, SecretsAndLongResultsAreKeptOut) {
     co_await here.stop();
 }
 
+// A worker sees what its task came after, and a running member adds tasks to its sealed group.
+WEIR_TEST(ServiceWorkers, TasksOfAWorkflowNameTheirGroupAndWhatCameBefore) {
+    site here;
+    co_await here.learn();
+    here.start();
+    worker one(here);
+    co_await one.begin();
+    const answer made = co_await here.post(
+        "/tasks/batch", R"({"tasks":[{"name":"a","kind":"fail","max_attempts":1},)"
+                        R"({"kind":"resize","after":[{"task":"a","on_failure":"run"}]}],)"
+                        R"("group":{"callback":{"kind":"echo"}}})");
+    WEIR_ASSERT_EQ(made.code, 200U);
+    const auto group = std::string(made.json.at("group").at("id").as_string());
+    const answer polled = co_await one.poll(1, 25);
+    WEIR_ASSERT_EQ(polled.code, 200U);
+    const bj::value task = polled.json.at("tasks").at(0);
+    EXPECT_EQ(task.at("group").as_string(), group);
+    WEIR_ASSERT_EQ(task.at("after").as_array().size(), 1U);
+    const bj::value& parent = task.at("after").at(0);
+    EXPECT_EQ(parent.at("task"), made.json.at("results").at(0).at("id"));
+    EXPECT_EQ(parent.at("on_failure").as_string(), "run");
+    EXPECT_EQ(parent.at("outcome").as_string(), "failed");
+    const answer repeated = co_await one.repeat(1);
+    EXPECT_EQ(repeated.json.at("tasks").at(0).at("after"), task.at("after"));
+    const std::string path = "/groups/" + group + "/tasks";
+    const answer refused = co_await here.post(path, R"({"tasks":[{"kind":"resize"}]})");
+    EXPECT_EQ(refused.code, 409U) << refused.text;
+    const std::string more =
+        R"({"tasks":[{"kind":"resize"}],"from":)" + worker::run_of(polled) + "}";
+    const answer added = co_await here.post(path, more);
+    EXPECT_EQ(added.code, 201U) << added.text;
+    co_await one.report(polled, completed);
+    const answer late = co_await here.post(path, more);
+    EXPECT_EQ(late.code, 409U) << "the run has ended: " << late.text;
+    const answer claimed = co_await here.post("/claim", R"({"kind": "resize"})");
+    EXPECT_EQ(claimed["group"], group);
+    EXPECT_EQ(claimed["after"], "[]");
+    co_await here.post("/handles/" + claimed["handle"], R"({"outcome": "completed"})");
+    const answer ended = co_await here.get("/groups/" + group);
+    EXPECT_EQ(ended["state"], "failed");
+    EXPECT_EQ(ended["total"], "3");
+    const std::string alone = co_await here.submit(R"({"kind": "resize"})");
+    const answer plain = co_await one.poll(1);
+    EXPECT_TRUE(plain.json.at("tasks").at(0).at("group").is_null()) << plain.text;
+    co_await here.stop();
+}
+
 WEIR_TEST(ServiceWorkers, StepsAreKeptForLaterRuns) {
     site here;
     co_await here.learn();

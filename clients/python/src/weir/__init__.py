@@ -18,9 +18,9 @@ from ._session import Timing
 from .client import AsyncClient, Client, Task
 from .errors import (Cancelled, Permanent, Postpone, RetryLater, ServiceError, TaskFailed,
                      Unavailable, WeirError)
-from .job import Job
+from .job import Dependency, Job
 from .worker import Worker
 
-__all__ = ["AsyncClient", "Cancelled", "Client", "Job", "Permanent", "Postpone", "RetryLater",
-           "ServiceError", "Task", "TaskFailed", "Timing", "Unavailable", "WeirError", "Worker",
-           "__version__"]
+__all__ = ["AsyncClient", "Cancelled", "Client", "Dependency", "Job", "Permanent", "Postpone",
+           "RetryLater", "ServiceError", "Task", "TaskFailed", "Timing", "Unavailable", "WeirError",
+           "Worker", "__version__"]

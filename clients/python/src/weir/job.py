@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, List, Optional, Tuple
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Generator, List, NamedTuple, Optional,
+                    Tuple)
 
 from .errors import Cancelled
 
@@ -30,6 +31,14 @@ class Done:
 
 
 DONE = Done()
+
+
+class Dependency(NamedTuple):
+    """A task that another one came after."""
+
+    task: str
+    on_failure: str     # cancel, run or hold
+    outcome: str        # completed, failed, cancelled or gone
 
 
 class Job:
@@ -85,6 +94,17 @@ class Job:
     @property
     def tags(self) -> List[str]:
         return list(self._raw.get("tags", ()))
+
+    @property
+    def group(self) -> Optional[str]:
+        """The id of the group that the task is a member of."""
+        return self._raw.get("group")
+
+    @property
+    def after(self) -> List[Dependency]:
+        """The tasks that it came after, and how they have ended."""
+        return [Dependency(each["task"], each["on_failure"], each["outcome"])
+                for each in self._raw.get("after", ())]
 
     @property
     def traceparent(self) -> Optional[str]:

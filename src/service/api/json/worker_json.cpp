@@ -9,6 +9,7 @@
 #include "base/raw_json.hpp"
 #include "service/api/json/json_members.hpp"
 #include "service/api/json/json_read.hpp"
+#include "service/api/json/workflow_json.hpp"
 
 #include <weir/http/problem.hpp>
 
@@ -338,6 +339,8 @@ void write_worker_task(json_writer& json, const worker_task& claimed) {
     json.member("id", task.id.text()).member("run", task.run);
     json.member("kind", task.kind).raw_member("payload", task.payload);
     json.member("queue", task.queue);
+    json.member_or_null("group", task.group ? task.group.text() : std::string());
+    write_parents(json, task.parents);
     json.member("attempt", task.failures + 1).member("max_attempts", task.retry.max_attempts);
     json.member("seconds_left", std::chrono::duration<double>(claimed.left).count());
     json.key("tags").begin_array();
