@@ -39,14 +39,14 @@ const now = () => performance.now() / 1000;
 export class Engine {
   constructor(transport, settings, timing, events) {
     this.transport = transport;
-    this.settings = settings; // {name, kinds, queues, places}
+    this.settings = settings; // {name, kinds, queues, places, strays}
     this.timing = timing;
     this.events = events; // tasks(), stop(), registered(), refused(), log()
     this.session = null;
     this.held = new Map(); // "id/run" -> {id, run, session, progress, message, isDone}
     this.outbox = [];
     this.sending = [];
-    this.strays = 0;
+    this.strays = settings.strays ?? 0; // handlers of a session that is over, and that still run
     this.changes = new Changes();
     this.beats = new Changes();
     this.beatAt = 0;

@@ -3,7 +3,7 @@
 import os from "node:os";
 import { Worker as Thread } from "node:worker_threads";
 import { Permanent, ServiceError } from "./errors.js";
-import { Transport } from "./http.js";
+import { Backoff, Transport } from "./http.js";
 import { Job } from "./job.js";
 import * as outcome from "./outcome.js";
 
@@ -27,7 +27,11 @@ export class Worker {
   #steps = new Map(); // number -> resolve
   #nextStep = 0;
   #finished = []; // results by engine, sent together
-  #thread = null;
+  #running = []; // handlers by engine
+  #isRunning = false;
+  #isStopping = false;
+  #thread = null; // also null between two
+  #restart; // the timer of the next thread
   #ended = null;
   #settings;
 
@@ -63,7 +67,7 @@ export class Worker {
     if (this.#handlers.has(kind)) {
       throw new Error(`task '${kind}' has a handler already`);
     }
-    if (this.#thread !== null) {
+    if (this.#isRunning) {
       throw new Error(`task '${kind}': register handlers before the worker starts`);
     }
     this.#handlers.set(kind, { handler, timeout, concurrency });
@@ -97,20 +101,25 @@ export class Worker {
   // Begins to take tasks. Rejects with ServiceError if the service refuses this worker; if it does
   // not answer, the worker goes on trying.
   async start() {
-    if (this.#thread !== null) {
+    if (this.#isRunning) {
       throw new Error("the worker runs already");
     }
     if (this.#handlers.size === 0) {
       throw new Error("the worker has no handlers: register them with task(kind, handler)");
     }
+    this.#isRunning = true;
+    this.#isStopping = false;
     this.#ended = {};
     this.#ended.promise = new Promise((resolve) => (this.#ended.resolve = resolve));
     const groups = this.#groups();
     this.#finished = groups.map(() => []);
+    this.#running = groups.map(() => 0);
+    const { backoffFirst, backoffMost } = this.#settings.timing;
+    const backoff = new Backoff(backoffFirst, backoffMost);
     const registered = new Set();
     await new Promise((resolve, reject) => {
       const timer = setTimeout(resolve, 3000);
-      this.#startThread(groups, (message) => {
+      this.#startThread(groups, backoff, (message) => {
         if (message.type === "refused") {
           clearTimeout(timer);
           this.stop(0).then(() => reject(new ServiceError(message.status, message.detail)));
@@ -130,23 +139,44 @@ export class Worker {
     });
   }
 
-  // A thread that dies is replaced: its session ends by its lease, so its handlers are stopped.
-  #startThread(groups, receive) {
+  // A thread that dies is replaced: its session ends by its lease, so its handlers are stopped, and
+  // keep their places until they end.
+  #startThread(groups, backoff, receive) {
     const { url, token, timing } = this.#settings;
+    const began = performance.now();
     const thread = new Thread(new URL("network.js", import.meta.url), {
-      workerData: { url, token, timing, groups },
+      workerData: { url, token, timing, groups: groups.map((each, n) => ({ ...each, strays: this.#running[n] })) },
       execArgv: [], // not the options of the main thread, such as --input-type
     });
     this.#thread = thread;
     thread.on("message", receive);
     thread.on("error", (error) => this.#settings.log("error", `the network's thread failed: ${error.stack}`));
     thread.on("exit", () => {
-      if (this.#thread === thread) {
-        this.#jobs.forEach((job) => job.stop(outcome.released));
-        this.#settings.log("error", "the network's thread has ended; starting another");
-        this.#startThread(groups, receive);
+      if (this.#thread !== thread) {
+        return;
       }
+      this.#thread = null;
+      this.#jobs.forEach((job) => job.stop(outcome.released));
+      this.#steps.forEach((settle) => settle({ lost: true }));
+      this.#steps.clear();
+      this.#finished.forEach((results) => (results.length = 0));
+      if (this.#isStopping) {
+        this.#settings.log("error", "the network's thread has ended; the session ends by its lease");
+        this.#end();
+        return;
+      }
+      if (performance.now() - began > timing.backoffMost * 1000) {
+        backoff.reset();
+      }
+      this.#settings.log("error", "the network's thread has ended; starting another");
+      this.#restart = setTimeout(() => this.#startThread(groups, backoff, receive), backoff.next() * 1000);
     });
+  }
+
+  #end() {
+    clearTimeout(this.#restart);
+    this.#isRunning = false;
+    this.#ended.resolve();
   }
 
   // For tests.
@@ -168,10 +198,15 @@ export class Worker {
 
   // Takes no more tasks, waits for running ones, and gives the rest back.
   async stop(drain = this.#settings.timing.drain) {
-    if (this.#thread === null) {
+    if (!this.#isRunning) {
       return;
     }
-    this.#thread.postMessage({ type: "shutdown", limit: drain });
+    this.#isStopping = true;
+    if (this.#thread === null) {
+      this.#end();
+    } else {
+      this.#thread.postMessage({ type: "shutdown", limit: drain });
+    }
     await this.#ended.promise;
   }
 
@@ -194,7 +229,7 @@ export class Worker {
         // Its timers, such as that of a lease that was just renewed, would keep the process alive.
         const thread = this.#thread;
         this.#thread = null;
-        thread.terminate().then(this.#ended.resolve);
+        thread.terminate().then(() => this.#end());
         break;
       }
     }
@@ -205,6 +240,7 @@ export class Worker {
     const job = new Job(raw, this.#link(engine, session), timeout);
     const key = `${raw.id}/${raw.run}`;
     this.#jobs.set(key, job);
+    this.#running[engine] += 1;
     let timer;
     if (job.timeLimit < 2 ** 31 / 1000) {
       timer = setTimeout(() => job.stop(outcome.timedOut), job.timeLimit * 1000);
@@ -220,7 +256,10 @@ export class Worker {
       text = outcome.ofError(job, error);
     }
     clearTimeout(timer);
-    this.#jobs.delete(key);
+    if (this.#jobs.get(key) === job) {
+      this.#jobs.delete(key);
+    }
+    this.#running[engine] -= 1;
     this.#finish(engine, { id: raw.id, run: raw.run, session, text });
   }
 
@@ -246,8 +285,12 @@ export class Worker {
         }
         const number = (this.#nextStep += 1);
         const answer = await new Promise((resolve) => {
+          if (this.#thread === null) {
+            resolve({ lost: true });
+            return;
+          }
           this.#steps.set(number, resolve);
-          this.#thread?.postMessage({ type: "step", engine, number, id: job.id, run: job.run, session, name, text });
+          this.#thread.postMessage({ type: "step", engine, number, id: job.id, run: job.run, session, name, text });
         });
         if (answer.refused !== undefined) {
           throw new Permanent(`step '${name}': ${answer.refused}`);

@@ -172,7 +172,7 @@ export class FakeService {
       }
       await new Promise((resolve) => {
         this.waiting.add(resolve);
-        setTimeout(resolve, left);
+        setTimeout(resolve, left).unref(); // a test that has ended does not wait for it
       });
     }
   }

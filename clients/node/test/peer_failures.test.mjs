@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { FakeService } from "./fake_service.mjs";
-import { makeWorker, sleep } from "./support.mjs";
+import { makeWorker, quick, sleep } from "./support.mjs";
 
 let service;
 let worker;
@@ -198,6 +198,84 @@ test("PeerFailure21: a network thread that dies is replaced", async () => {
   service.expire();
   assert.equal((await service.ended(task)).result, 2);
   assert.equal(stopped, 1);
+});
+
+test("PeerFailure21: a step does not wait for a network thread that has died", async () => {
+  let ended = "";
+  worker.task("hold", async ({ value }, job) => {
+    try {
+      return await job.step("one", () => value);
+    } catch (error) {
+      ended = error.name;
+      throw error;
+    }
+  });
+  const task = service.submit("hold", { value: 5 });
+  service.hook = (_, path) => (path.endsWith("/steps") ? new Promise(() => {}) : undefined);
+  await worker.start();
+  await service.until(() => service.count("/steps") === 1);
+  await worker.networkThread.terminate();
+  await service.until(() => ended === "AbortError");
+  service.hook = () => undefined;
+  service.expire();
+  assert.equal((await service.ended(task)).result, 5);
+});
+
+test("PeerFailure21: stop ends although the network thread dies", async () => {
+  worker.task("echo", ({ value }) => value);
+  service.hook = (_, path) => (path.endsWith("/drain") ? new Promise(() => {}) : undefined);
+  await worker.start();
+  await service.until(() => service.count("/poll") === 1);
+  const stopping = worker.stop();
+  await service.until(() => service.count("/drain") === 1);
+  await worker.networkThread.terminate();
+  await stopping;
+  await worker.start(); // again
+  await worker.networkThread.terminate();
+  await worker.stop(); // between two threads
+  assert.equal(worker.networkThread, null);
+});
+
+test("PeerFailure21: a network thread that dies is replaced after a growing pause", async () => {
+  const patient = makeWorker(service.url, { timing: { ...quick, backoffFirst: 0.2, backoffMost: 10 } });
+  patient.task("echo", ({ value }) => value);
+  await patient.start();
+  try {
+    for (const least of [100, 200, 400]) {
+      await patient.networkThread.terminate();
+      const died = Date.now();
+      await service.until(() => patient.networkThread !== null);
+      assert.ok(Date.now() - died >= least - 20, `${Date.now() - died} ms`);
+    }
+    service.expire();
+    assert.equal((await service.ended(service.submit("echo", { value: 1 }))).result, 1);
+  } finally {
+    await patient.stop();
+  }
+});
+
+test("PeerFailure21: handlers that outlive the network thread keep their places", async () => {
+  const open = [];
+  let most = 0;
+  worker.task("hold", ({ waits }) => {
+    most = Math.max(most, open.length + 1);
+    return waits ? new Promise((done) => open.push(done)) : 1; // deaf to its signal
+  });
+  const tasks = Array.from({ length: 3 }, () => service.submit("hold", { waits: true }));
+  await worker.start();
+  await service.until(() => open.length === 3);
+  tasks.forEach((task) => (service.tasks.get(task).payload = { waits: false }));
+  const frees = [];
+  service.hook = (_, path, body) => void (path.endsWith("/poll") && frees.push(body.free));
+  await worker.networkThread.terminate();
+  service.expire();
+  for (const task of tasks) {
+    assert.equal((await service.ended(task)).result, 1);
+  }
+  assert.equal(Math.max(...frees), 1);
+  open.forEach((done) => done(2));
+  await service.until(() => frees.includes(4));
+  assert.equal(most, 4);
 });
 
 test("PeerFailure22: exceptions and refused results strand no task", async () => {
