@@ -80,6 +80,37 @@ class PeerFailures(unittest.TestCase):
             self.service.wait_ended(task)
         self.assertEqual(answers, [])
 
+    def test_PeerFailure06_room_that_strays_take_is_not_offered(self):
+        """A handler that outlives its session keeps its place, so the worker does not poll for it:
+        a heartbeat that offers the place makes it look stuck."""
+        released = threading.Event()
+        self.addCleanup(released.set)
+
+        @self.app.task("deaf")
+        def deaf():
+            released.wait(30)
+
+        tasks = [self.service.submit("deaf", max_attempts=1) for _ in range(4)]
+        with Running(self.app):
+            self.service.wait_for(lambda: all(self.service.tasks[task]["state"] == "running"
+                                              for task in tasks))
+            self.service.expire()
+            for task in tasks:
+                self.service.tasks[task]["state"] = "cancelled"
+            self.service.wait_for(lambda: self.service.count("/workers") == 2)
+            second = list(self.service.sessions)[-1]
+            beats = self.beats_of(second, 3)
+            self.assertEqual([beat["free"] for beat in beats], [0] * len(beats))
+            released.set()
+            self.service.wait_for(lambda: self.beats_of(second, 1)[-1]["free"] == 4)
+
+    def beats_of(self, session, least):
+        def found():
+            return [body for _, path, body in list(self.service.requests)
+                    if path == f"/workers/{session}/heartbeat"]
+        eventually(lambda: len(found()) >= least)
+        return found()
+
     def test_PeerFailure07_one_heartbeat_for_all_tasks(self):
         app = weir.Worker(self.service.url, concurrency=100, timing=QUICK)
 

@@ -85,7 +85,7 @@ class Heart:
             link.beat_within(link.timing.busy)
         asked_at = time.monotonic()
         beat = {"running": [describe_run(job) for job in held],
-                "free": max(0, link.places - len(held)),
+                "free": max(0, link.places - len(held) - link.ledger.strays),
                 "poll_age": 0.0 if link.ledger.is_polling else asked_at - link.polled_at}
         # Short enough for several tries on new connections before the lease is over.
         timeout = min(link.timing.request, max(1.0, session.lease / 4),
