@@ -110,8 +110,8 @@ WEIR_TEST(SingleClaim, TakesJsonOfAnyContentType) {
         const answer got = co_await here.post("/claim", R"({"kind": "thumb"})", headers);
         EXPECT_EQ(got.code, 200U) << got.text;
         EXPECT_EQ(got["id"], id);
-        const answer done = co_await here.post("/handles/" + got["handle"],
-                                               R"({"outcome": "completed"})", headers);
+        const answer done =
+            co_await here.post("/handles/" + got["handle"], R"({"outcome": "completed"})", headers);
         EXPECT_EQ(done.text, R"({"accepted":true})");
         const answer other = co_await here.post("/workers", R"({"kinds": ["thumb"]})", headers);
         EXPECT_EQ(other.code, 415U) << other.text;

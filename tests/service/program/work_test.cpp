@@ -233,9 +233,8 @@ TEST(Work, SaysWhatIsWrong) {
 }
 
 weir::http::response worker_terms(const std::string& session) {
-    return weir::http::json(
-        {{"worker", session}, {"lease", 30}, {"heartbeat", 0.02}, {"wait", 1}},
-        weir::http::status::created);
+    return weir::http::json({{"worker", session}, {"lease", 30}, {"heartbeat", 0.02}, {"wait", 1}},
+                            weir::http::status::created);
 }
 weir::http::response task_for_worker(const std::string& id) {
     return weir::http::response::json_text(
@@ -351,15 +350,13 @@ TEST(Work, TheLinesForShellsWork) {
     const temporary_folder folder;
     const std::string program = folder.write("thumb", "#!/bin/sh\njq -c '{width: (.w * 2)}'\n");
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-    const std::string script =
-        "cd " + folder.path().string() + " && " +
-        R"(t=$(curl -sf -H "$A" $W/claim -d '{"kind":"thumb"}') && )"
-        R"(r=$(jq -c .payload <<<"$t" | ./thumb) && )"
-        R"(curl -sf -H "$A" $W/handles/$(jq -r .handle <<<"$t") )"
-        R"(-d "{\"outcome\":\"completed\",\"result\":$r}")";
-    const weir::command_result ran = weir::run(
-        run_program({"bash", "-c", script},
-                    {"W=" + here.url, "A=Authorization: Bearer 0123456789abcdef"}));
+    const std::string script = "cd " + folder.path().string() + " && " +
+                               R"(t=$(curl -sf -H "$A" $W/claim -d '{"kind":"thumb"}') && )"
+                               R"(r=$(jq -c .payload <<<"$t" | ./thumb) && )"
+                               R"(curl -sf -H "$A" $W/handles/$(jq -r .handle <<<"$t") )"
+                               R"(-d "{\"outcome\":\"completed\",\"result\":$r}")";
+    const weir::command_result ran = weir::run(run_program(
+        {"bash", "-c", script}, {"W=" + here.url, "A=Authorization: Bearer 0123456789abcdef"}));
     EXPECT_EQ(ran.out, R"({"accepted":true})") << ran.err;
     const program_output task = here.ask("show", {id, "--json"}, token);
     EXPECT_EQ(field(task, "result"), R"({"width":14})");
