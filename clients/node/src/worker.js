@@ -8,7 +8,8 @@ import { Job } from "./job.js";
 import * as outcome from "./outcome.js";
 
 const defaults = {
-  connect: 5, // seconds, all of them
+  start: 3, // seconds, all of them: start() waits so long for the service's decision
+  connect: 5,
   readMargin: 10, // a poll is given up after the service's wait and this
   request: 10,
   backoffFirst: 0.1,
@@ -32,6 +33,7 @@ export class Worker {
   #isStopping = false;
   #thread = null; // also null between two
   #restart; // the timer of the next thread
+  #isDeciding = false; // start() waits; later a refusal is a failure like others, and tried again
   #ended = null;
   #settings;
 
@@ -117,20 +119,28 @@ export class Worker {
     const { backoffFirst, backoffMost } = this.#settings.timing;
     const backoff = new Backoff(backoffFirst, backoffMost);
     const registered = new Set();
+    this.#isDeciding = true;
     await new Promise((resolve, reject) => {
-      const timer = setTimeout(resolve, 3000);
+      const decided = () => {
+        this.#isDeciding = false;
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(decided, this.#settings.timing.start * 1000);
       this.#startThread(groups, backoff, (message) => {
         if (message.type === "refused") {
-          clearTimeout(timer);
-          this.stop(0).then(() => reject(new ServiceError(message.status, message.detail)));
+          if (this.#isDeciding) {
+            this.#isDeciding = false;
+            clearTimeout(timer);
+            this.stop(0).then(() => reject(new ServiceError(message.status, message.detail)));
+          }
         } else if (message.type === "registered") {
           const { kinds, places } = groups[message.engine];
           const what = `runs ${kinds.join(", ")} for ${this.#settings.url}, ${places} at a time`;
           this.#settings.log("info", `worker ${message.id.slice(0, 8)} ${what}`);
           registered.add(message.engine);
           if (registered.size === groups.length) {
-            clearTimeout(timer);
-            resolve();
+            decided();
           }
         } else {
           this.#receive(message);
@@ -156,6 +166,7 @@ export class Worker {
         return;
       }
       this.#thread = null;
+      this.#isDeciding = false;
       this.#jobs.forEach((job) => job.stop(outcome.released));
       this.#steps.forEach((settle) => settle({ lost: true }));
       this.#steps.clear();

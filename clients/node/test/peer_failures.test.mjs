@@ -278,6 +278,37 @@ test("PeerFailure21: handlers that outlive the network thread keep their places"
   assert.equal(most, 4);
 });
 
+// A proxy or a service that comes up may refuse what it takes a second later.
+test("PeerFailure21: a late refusal of the registration is no end", async () => {
+  let isAway = true;
+  const refusals = [404, 401, 403, 422];
+  service.hook = (method, path) => {
+    if (method !== "POST" || path !== "/workers") {
+      return undefined;
+    }
+    return isAway ? "refuse" : refusals.pop();
+  };
+  worker = makeWorker(service.url, { timing: { ...quick, start: 0.05 } });
+  worker.task("echo", ({ value }) => value);
+  await worker.start();
+  isAway = false;
+  const task = service.submit("echo", { value: 1 });
+  assert.equal((await service.ended(task)).result, 1);
+  assert.deepEqual(refusals, []);
+});
+
+test("PeerFailure21: a replaced network thread that is refused tries again", async () => {
+  worker.task("echo", ({ value }) => value);
+  await worker.start();
+  const refusals = [404, 403];
+  service.hook = (method, path) => (method === "POST" && path === "/workers" ? refusals.pop() : undefined);
+  await worker.networkThread.terminate();
+  service.expire();
+  const task = service.submit("echo", { value: 1 });
+  assert.equal((await service.ended(task)).result, 1);
+  assert.deepEqual(refusals, []);
+});
+
 test("PeerFailure22: exceptions and refused results strand no task", async () => {
   worker.task("echo", ({ value }) => value);
   worker.task("odd", () => {
