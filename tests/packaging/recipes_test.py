@@ -166,6 +166,10 @@ class Container(unittest.TestCase):
         for target in re.findall(r"--target (\w+)", text):
             self.assertIn(f"add_executable({target} ",
                           (ROOT / "tools/weir/CMakeLists.txt").read_text())
+        package = (PACKAGING / "debian/cpack.cmake").read_text()
+        chosen = re.findall(r"CPACK_COMPONENTS_ALL=(\w+)", text)
+        self.assertEqual(len(chosen), 1)
+        self.assertIn(f"cpack_add_component({chosen[0]} GROUP program)", package)
         instructions = re.findall(r"^([A-Z]+) ", text, re.M)
         self.assertEqual(instructions.count("FROM"), 2)
         self.assertLess(instructions.index("USER"), instructions.index("ENTRYPOINT"))
