@@ -159,6 +159,15 @@ class Plans(unittest.TestCase):
         self.plan("record", self.build, 4000, done)
         self.assertEqual(self.plan("first", self.build, self.listing()), "")
 
+    def test_those_that_need_everything_hold_up_no_others(self):
+        self.names = ["consumer.installed", "io_tls.io_tls.Works", "sync.sync.Works"]
+        self.settle(self.root / "tests")
+        self.plan("record", self.build, 2000,
+                  self.results("a.xml", consumer="fail", io_tls="fail"))
+        self.assertEqual(self.plan("first", self.build, self.listing()), "weir_io_tls_tests")
+        self.assertEqual(self.stage("failed")[1], ["io_tls.io_tls.Works"])
+        self.assertEqual(self.stage("rest")[1], self.names)
+
     def test_programs_that_are_not_built_count_only_where_everything_is(self):
         self.names = ["weir_io_net_tests_NOT_BUILT", "sync.sync.Works"]
         self.assertEqual(self.stage("matching")[1], ["sync.sync.Works"])

@@ -3,7 +3,7 @@
 # The commands that show results: run, bench, docs; and those that process sources: format, tidy.
 
 # What the program takes to build from nothing with GCC 12.
-program_megabytes=200
+program_megabytes=400
 program_cpu_seconds=220
 
 # The main command: runs the task service, on a database of its own below build/. Options go to

@@ -3,7 +3,7 @@
 # The commands that run tests: test, semantics, soak.
 
 # What a build of all tests takes on the disk.
-tests_megabytes=1000
+tests_megabytes=2500
 
 # Sanitizers make everything some ten times slower.
 test_timeout() {

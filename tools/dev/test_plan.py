@@ -48,16 +48,19 @@ class Plan:
         self.history = History(build)
         self.table = Table(build)
         self.tests = [name for name in tests if not name.endswith(NOT_BUILT)]
+        # Tests that need everything built wait for the rest, and hold up no others.
+        self.early = [name for name in self.tests
+                      if EVERYTHING not in self.table.targets_for([name])]
 
     def failed(self):
-        return [name for name in self.tests if self.history.has_failed(name)]
+        return [name for name in self.early if self.history.has_failed(name)]
 
     def affected(self):
         """Without a history there is nothing to compare with."""
         if not self.history.tests:
             return []
         changed_at = Areas(ROOT, self.table).changed_at()
-        return [name for name in self.tests if not self.history.has_failed(name) and
+        return [name for name in self.early if not self.history.has_failed(name) and
                 changed_at.get(name.partition(".")[0], 0) > self.history.passed_at(name)]
 
 
@@ -73,8 +76,7 @@ def print_targets(build, listing, regex):
 
 def print_first(build, listing):
     plan = Plan(build, read_list(listing))
-    targets = plan.table.targets_for(plan.failed() + plan.affected())
-    print(*([] if EVERYTHING in targets else targets))
+    print(*plan.table.targets_for(plan.failed() + plan.affected()))
 
 
 def print_stage(build, listing, jobs, which, *done):
