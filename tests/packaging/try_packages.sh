@@ -2,40 +2,22 @@
 # SPDX-License-Identifier: MIT
 #
 # Makes the Debian packages and tries them on a minimal Debian in a folder: installs the program,
-# checks its options, runs a task, and removes it without a trace but the tasks. Then starts the
-# service by systemd, where that can run in a container.
+# checks its options, runs a task, starts the service by systemd, and removes it without a trace but
+# the tasks. Then installs the library and builds a program with it.
 #
 #   try_packages.sh SOURCE_DIR
 #
-# Needs root, mmdebstrap and the network for Debian's packages; ends with 77 where it cannot run.
+# Ends with 77, for a skipped test, also where all but systemd could be tried.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/machine.sh"
 
 source_dir=$1
-skip() {
-    echo "not tried: $*"
-    exit 77
-}
-((EUID == 0)) || skip "only root can make another root folder"
-command -v mmdebstrap >/dev/null || skip "mmdebstrap is not installed"
-
+make_machine ca-certificates,iproute2
 (cd "$source_dir" && ./dev package --yes)
 packages=$source_dir/build/package
-machine=$(mktemp -d)
-trap 'rm -rf --one-file-system "$machine"' EXIT
-
-# on_machine [unshare OPTION...] <SCRIPT: runs it there, with processes of its own.
-on_machine() {
-    unshare --mount --pid --fork "$@" chroot "$machine" /usr/bin/env -i \
-        PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive bash -euo pipefail -c "
-            mount -t proc proc /proc
-            $(cat)"
-}
-
-echo "== a minimal Debian"
-mmdebstrap --quiet --variant=minbase --include=ca-certificates,iproute2 bookworm "$machine"
-cp /etc/resolv.conf "$machine/etc/"
-cp -r /etc/apt/apt.conf.d/. "$machine/etc/apt/apt.conf.d/"
 cp "$packages"/weir_*.deb "$machine/weir.deb"
+cp "$packages"/libweir-dev_*.deb "$machine/libweir-dev.deb"
 
 echo "== install"
 on_machine <<'SCRIPT'
@@ -83,17 +65,15 @@ ExecStart=/usr/local/bin/try_service
 UNIT
 wants=$machine/etc/systemd/system/multi-user.target.wants
 ln -s ../try.service "$wants/try.service"
+has_booted=0
 if command -v systemd-nspawn >/dev/null; then
     timeout 120 systemd-nspawn --quiet --directory="$machine" --boot --private-network \
         --register=no --keep-unit >"$machine/boot.log" 2>&1 || true
     if [[ -e $machine/try_service.log ]]; then
         cat "$machine/try_service.log"
         grep -q "^the service works" "$machine/try_service.log"
-    else
-        echo "not tried: systemd does not start in a container here"
+        has_booted=1
     fi
-else
-    echo "not tried: systemd-nspawn is not installed"
 fi
 rm "$wants/try.service" "$machine/etc/systemd/system/try.service" \
     "$machine/usr/local/bin/try_service"
@@ -101,7 +81,7 @@ rm "$wants/try.service" "$machine/etc/systemd/system/try.service" \
 echo "== remove, purge"
 on_machine <<'SCRIPT'
 traces() {
-    find / -xdev \( -path /proc -o -path /weir.deb \) -prune -o -name '*weir*' -print
+    find / -xdev \( -path /proc -o -path '/*weir*.deb' \) -prune -o -name '*weir*' -print
     getent passwd weir || true
 }
 apt-get purge -qq -y weir >/dev/null 2>/dev/null
@@ -114,4 +94,23 @@ dpkg --purge weir >/dev/null 2>&1
 echo "left without tasks: $(traces)"
 [[ $(traces) == "" ]]
 SCRIPT
+
+echo "== build with the library"
+mkdir "$machine/greeter"
+cp "$source_dir/examples/service_program.cpp" "$machine/greeter/main.cpp"
+cat >"$machine/greeter/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(greeter LANGUAGES CXX)
+find_package(weir REQUIRED COMPONENTS program)
+add_executable(greeter main.cpp)
+target_link_libraries(greeter PRIVATE weir::program)
+CMAKE
+on_machine <<'SCRIPT'
+apt-get install -qq -y --no-install-recommends g++ cmake make /libweir-dev.deb >/install.log 2>&1 ||
+    { cat /install.log; exit 1; }
+{ cmake -S /greeter -B /greeter/build && cmake --build /greeter/build; } >/build.log 2>&1 ||
+    { cat /build.log; exit 1; }
+[[ $(/greeter/build/greeter --version) == "greeter 1.0" ]]
+SCRIPT
 echo "the packages work"
+((has_booted)) || skip "systemd does not start in a container here"
