@@ -48,6 +48,29 @@ TEST(Program, SubmitsShowsAndEnds) {
     EXPECT_TRUE(has(gone.err, "weir serve")) << gone.err;
 }
 
+// What the service prints when it starts is typed as it stands, with a shorter task.
+TEST(Program, TheCommandsOfTheGreetingWork) {
+    serving here;
+    std::string greeting = here.out();
+    EXPECT_TRUE(has(greeting, "tasks are stored in " + (here.folder / "tasks.db").string()))
+        << greeting;
+    const std::size_t first = greeting.find("  curl");
+    ASSERT_NE(first, std::string::npos) << greeting;
+    std::string commands =
+        "set -e\ncurl() { command curl --silent --fail \"$@\"; echo; }\n" + greeting.substr(first);
+    int replaced = 0;
+    for (std::size_t at = 0; (at = commands.find("\"seconds\": 5", at)) != std::string::npos;) {
+        commands.replace(at, 12, "\"seconds\": 0");
+        ++replaced;
+    }
+    EXPECT_EQ(replaced, 2) << commands;
+    const weir::command_result typed = weir::run(run_program({"bash", "-c", commands}, {}));
+    EXPECT_EQ(typed.status.code(), 0) << commands << typed.out << typed.err;
+    EXPECT_TRUE(has(typed.out, R"("state":"pending")")) << typed.out;
+    EXPECT_TRUE(has(typed.out, R"("slept":0)")) << typed.out;
+    EXPECT_EQ(here.end(), 0) << here.err();
+}
+
 TEST(Program, WhatTasksSayDoesNotReachTheTerminalAsItIs) {
     serving here;
     const program_output failed = here.ask(

@@ -70,6 +70,7 @@ public:
         program_.wait_until(std::move(condition));
     }
     int pid() const { return program_.pid(); }
+    std::string out() const { return program_.out(); }
     std::string err() const { return program_.err(); }
 
     temporary_folder folder;
