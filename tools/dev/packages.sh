@@ -104,7 +104,9 @@ command_install_deps() {
         docs) lists=(docs) ;;
         package) lists=(run package) ;;
         newest) lists=(run test newest) ;;
-        all) lists=(run test page clang format tidy bench docs package package-check newest) ;;
+        all)
+            lists=(run cluster test page soak clang format tidy bench docs package package-check newest)
+            ;;
         *)
             die "install-deps knows: run, cluster, test, ci, soak, bench, docs, package, newest, all;" \
                 "not '$1'."
