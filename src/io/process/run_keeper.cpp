@@ -143,7 +143,8 @@ void reset_signals() noexcept {
         ::execvpe(request.words()[0], request.words(), request.variables());
     }
     const int reason = errno;
-    static_cast<void>(::write(first_fd, &reason, sizeof reason));
+    // A keeper that has gone cannot be told.
+    [[maybe_unused]] const ssize_t told = ::write(first_fd, &reason, sizeof reason);
     ::_exit(1);
 }
 
