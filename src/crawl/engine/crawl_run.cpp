@@ -64,26 +64,38 @@ const crawl_options& checked_options(const crawl_options& options) {
 // A job that runs: its end, however it comes, gives its place back.
 class crawl_run::flight {
 public:
-    flight(crawl_run& of, crawl_host& host, std::string url)
+    flight(crawl_run& of, const frontier_job& job, std::string url)
         : run_(of),
-          host_(host),
-          is_preparation_(host.is_preparing),
+          host_(*job.host),
+          joined_(job.joined),
+          is_preparation_(host_.is_preparing),
           entry_(of.flights_.insert(of.flights_.end(), {now(), std::move(url)})) {}
     flight(const flight&) = delete;
     flight& operator=(const flight&) = delete;
     ~flight() {
         run_.flights_.erase(entry_);
         if (is_preparation_) {
-            run_.frontier_.end_preparation(host_);
+            run_.frontier_.end_preparation(host_, joined_);
         } else {
-            run_.frontier_.end(host_);
+            run_.frontier_.end(host_, joined_);
         }
         run_.wake_.set();
+    }
+
+    // A place at the host's address, which was not known when the job began.
+    bool join() {
+        if (joined_ == nullptr) {
+            const std::optional<address_group*> joined = run_.frontier_.try_join(host_);
+            joined_ = joined.value_or(nullptr);
+            return joined.has_value();
+        }
+        return true;
     }
 
 private:
     crawl_run& run_;
     crawl_host& host_;
+    address_group* joined_;
     bool is_preparation_;
     std::list<flight_entry>::iterator entry_;
 };
@@ -330,12 +342,12 @@ bool crawl_run::start_jobs(task_group& fetches) {
         ++started;
         crawl_host& host = *job->host;
         if (!job->row) {
-            auto place = std::make_unique<flight>(*this, host, host.row.origin + "/robots.txt");
+            auto place = std::make_unique<flight>(*this, *job, host.row.origin + "/robots.txt");
             fetches.spawn(prepare(std::move(place), host));
         } else if (job->is_refused) {
             pages_.settle_unrequested(host, *job->row);
         } else {
-            auto place = std::make_unique<flight>(*this, host, job->row->url);
+            auto place = std::make_unique<flight>(*this, *job, job->row->url);
             fetches.spawn(process(std::move(place), host, std::move(*job->row)));
         }
     }
@@ -348,12 +360,14 @@ task<> crawl_run::process(std::unique_ptr<flight> place, crawl_host& host, url_r
 }
 
 task<> crawl_run::prepare(std::unique_ptr<flight> place, crawl_host& host) {
-    static_cast<void>(place);
-    if (options_.per_address > 0 && host.address == nullptr) {
+    if (frontier_.wants_address(host)) {
         const std::string address = co_await fetcher_.address_of(http::url::parse(host.row.origin));
         frontier_.set_address(host, address);
     }
     if (!robots_.is_current(host)) {
+        if (!place->join()) {
+            co_return;  // robots.txt is requested when the address has room
+        }
         const clock::time_point left = now();
         host.gate.begin(left, host.due);
         co_await robots_.update(host);

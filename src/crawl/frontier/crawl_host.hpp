@@ -32,18 +32,19 @@ struct address_group {
 struct crawl_host {
     crawl_host(host_row from, const gate_rules& rules) : row(std::move(from)), gate(rules) {}
 
-    enum class place : std::uint8_t { none, ready, waiting };
+    enum class place : std::uint8_t { none, ready, waiting, at_address };
 
     host_row row;
     host_gate gate;
     url_window window;
     std::deque<url_row> again;                 // retries that are due
     std::shared_ptr<const robots_txt> robots;  // null: everything is allowed
-    address_group* address = nullptr;
+    address_group* address = nullptr;          // null: no limit by address
+    bool is_address_known = false;             // was asked for in this run; it may have none
     place where = place::none;                         // for the frontier
     clock::time_point due = clock::time_point::min();  // when it got URLs, having been idle
     bool is_listed_for_refill = false;
-    bool is_prepared = false;  // robots.txt and the address are known
+    bool is_prepared = false;  // robots.txt is known
     clock::time_point prepared_until = clock::time_point::max();
     // robots.txt was requested, and no page since: the next request is for a page even if the time
     // between requests is longer than robots.txt may be kept.

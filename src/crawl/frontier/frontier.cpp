@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A host is in at most one place: in the ring of ready hosts, in the heap of waiting ones, or in
-// none, if it has no URLs, is being prepared, or has as many requests in flight as allowed; then
-// the end of one of them puts it back. A host that gave a job goes to the end of the ring.
+// A host is in at most one place: in the ring of ready hosts, in the heap of waiting ones, in the
+// line of its address, or in none, if it has no URLs, is being prepared, or has as many requests in
+// flight as allowed; then the end of one of them puts it back. A host that gave a job goes to the
+// end of the ring.
 
 #include "crawl/frontier/frontier.hpp"
 
@@ -41,6 +42,7 @@ crawl_host& frontier::restore(host_row row) {
 }
 
 void frontier::set_address(crawl_host& of, const std::string& address) {
+    of.is_address_known = true;
     if (per_address_ > 0 && !address.empty()) {
         of.address = &addresses_[address];
     }
@@ -95,40 +97,52 @@ std::optional<frontier_job> frontier::next(clock::time_point now) {
             continue;
         }
         at.is_prepared = at.is_prepared && (now < at.prepared_until || at.is_page_next);
-        if (!at.is_given_up() && !at.is_prepared) {
-            if (at.gate.is_full()) {
+        if (!at.is_given_up() && (!at.is_prepared || wants_address(at))) {
+            if (must_wait(at)) {
                 continue;
             }
-            if (at.gate.next_at() > now) {
-                update(at);
+            const std::optional<address_group*> joined = join_or_wait(at);
+            if (!joined) {
                 continue;
             }
             at.is_preparing = true;
-            return frontier_job{&at, std::nullopt, false};
+            return frontier_job{&at, std::nullopt, false, *joined};
         }
         const url_row& first = at.again.empty() ? at.window.front() : at.again.front();
         const bool is_refused = at.is_given_up() || (allows && !allows(at, first));
+        std::optional<address_group*> joined = nullptr;
         if (!is_refused) {
-            if (at.gate.is_full()) {
+            if (must_wait(at)) {
                 continue;
             }
-            if (at.gate.next_at() > now) {
-                update(at);
-                continue;
-            }
-            if (!join_address(at)) {
+            joined = join_or_wait(at);
+            if (!joined) {
                 continue;
             }
             at.gate.begin(now, at.due);
             at.is_page_next = false;
         }
-        return give_out(at, is_refused);
+        frontier_job job = give_out(at, is_refused);
+        job.joined = *joined;
+        return job;
     }
     return std::nullopt;
 }
 
+// By its gate; then it is where it waits.
+bool frontier::must_wait(crawl_host& of) {
+    if (of.gate.is_full()) {
+        return true;
+    }
+    if (of.gate.next_at() <= now_) {
+        return false;
+    }
+    update(of);
+    return true;
+}
+
 frontier_job frontier::give_out(crawl_host& from, bool is_refused) {
-    frontier_job job{&from, std::nullopt, is_refused};
+    frontier_job job{&from, std::nullopt, is_refused, nullptr};
     if (!from.again.empty()) {
         job.row = std::move(from.again.front());
         from.again.pop_front();
@@ -142,7 +156,7 @@ frontier_job frontier::give_out(crawl_host& from, bool is_refused) {
 
 bool frontier::is_empty() const noexcept {
     return ready_.empty() && waiting_.empty() && later_.empty() && low_.empty() && refills_ == 0 &&
-           taken_.empty();
+           taken_.empty() && at_addresses_ == 0;
 }
 
 void frontier::assume_stored(crawl_host& of) {
@@ -151,37 +165,49 @@ void frontier::assume_stored(crawl_host& of) {
     update(of);
 }
 
-void frontier::end(crawl_host& of) {
+void frontier::end(crawl_host& of, address_group* joined) {
     of.gate.end(weir::now());
-    leave_address(of);
+    leave(joined);
     update(of);
 }
 
-void frontier::end_preparation(crawl_host& of) {
+void frontier::end_preparation(crawl_host& of, address_group* joined) {
     of.is_preparing = false;
+    leave(joined);
     update(of);
 }
 
-bool frontier::join_address(crawl_host& of) {
+std::optional<address_group*> frontier::try_join(const crawl_host& of) noexcept {
     if (of.address == nullptr) {
-        return true;
+        return nullptr;
     }
     if (of.address->in_flight >= per_address_) {
-        of.address->waiting.push_back(&of);
-        return false;
+        return std::nullopt;
     }
     ++of.address->in_flight;
-    return true;
+    return of.address;
 }
 
-void frontier::leave_address(crawl_host& of) {
-    if (of.address == nullptr) {
+std::optional<address_group*> frontier::join_or_wait(crawl_host& of) {
+    const std::optional<address_group*> joined = try_join(of);
+    if (!joined) {
+        of.where = crawl_host::place::at_address;
+        of.address->waiting.push_back(&of);
+        ++at_addresses_;
+    }
+    return joined;
+}
+
+void frontier::leave(address_group* joined) {
+    if (joined == nullptr) {
         return;
     }
-    --of.address->in_flight;
+    --joined->in_flight;
+    at_addresses_ -= joined->waiting.size();
     std::vector<crawl_host*> freed;
-    freed.swap(of.address->waiting);
+    freed.swap(joined->waiting);
     for (crawl_host* const each : freed) {
+        each->where = crawl_host::place::none;
         update(*each);
     }
 }

@@ -32,6 +32,8 @@ struct frontier_job {
     std::optional<url_row> row;
     bool is_refused =
         false;  // the URL must not be requested: its host is given up, or `allows` said no
+    // Whose limit the job counts in, to be given back by end() or end_preparation().
+    address_group* joined = nullptr;
 };
 
 class frontier {
@@ -46,8 +48,14 @@ public:
     crawl_host& host(host_id id) { return *hosts_[id - 1]; }
     crawl_host& restore(host_row row);
     const std::vector<std::unique_ptr<crawl_host>>& hosts() const noexcept { return hosts_; }
-    // All hosts at `address` share a limit from now on.
+    // All hosts at `address` share a limit from now on; empty: the host has none, and no limit.
     void set_address(crawl_host& of, const std::string& address);
+    // Whether the host has to be prepared for its address, which is of this run: names move.
+    bool wants_address(const crawl_host& of) const noexcept {
+        return per_address_ > 0 && !of.is_address_known;
+    }
+    // A place among the requests to the host's address, if there is one; null: no limit.
+    std::optional<address_group*> try_join(const crawl_host& of) noexcept;
 
     // Asked before a URL is given out; must not change anything.
     std::function<bool(const crawl_host&, const url_row&)> allows;
@@ -59,10 +67,10 @@ public:
     // The same, but not before `when`. The URL stays taken.
     void add_later(url_row row, clock::time_point when);
     std::optional<frontier_job> next(clock::time_point now);
-    // A job has ended: the host may have another one now.
-    void end(crawl_host& of);
+    // A job has ended: the host may have another one now, and so may others at the address.
+    void end(crawl_host& of, address_group* joined);
     // The same for a host that was prepared.
-    void end_preparation(crawl_host& of);
+    void end_preparation(crawl_host& of, address_group* joined);
     // The URL is settled, durably.
     void forget(url_id id) { taken_.erase(id); }
     // When next() may have a job without any other change; max(): never.
@@ -86,8 +94,9 @@ private:
     void note_urls(crawl_host& to);
     frontier_job give_out(crawl_host& from, bool is_refused);
     void wake(clock::time_point now);
-    bool join_address(crawl_host& of);
-    void leave_address(crawl_host& of);
+    bool must_wait(crawl_host& of);
+    std::optional<address_group*> join_or_wait(crawl_host& of);
+    void leave(address_group* joined);
 
     gate_rules rules_;
     std::size_t per_address_;
@@ -102,6 +111,7 @@ private:
     std::vector<crawl_host*> low_;      // windows to be refilled
     std::size_t refills_ = 0;           // begun and not ended
     std::unordered_map<std::string, address_group> addresses_;
+    std::size_t at_addresses_ = 0;  // hosts that wait for a place
 };
 
 }  // namespace weir::crawl::detail
