@@ -111,7 +111,8 @@ task<fetch_result> robots_keeper::ask(http::url url) {
 task<> robots_keeper::update(crawl_host& host) {
     http::url url = http::url::parse(host.row.origin + "/robots.txt");
     fetch_result answer = co_await ask(url);
-    for (int hops = 0; !answer.error && answer.status >= 300 && answer.status < 400; ++hops) {
+    int hops = 0;
+    for (; !answer.error && answer.status >= 300 && answer.status < 400; ++hops) {
         const std::string_view location = answer.headers.get("location");
         const std::optional<http::url> next = url.try_resolve(location);
         if (hops == max_hops || location.empty() || !next || !next->scheme().starts_with("http")) {
@@ -121,17 +122,18 @@ task<> robots_keeper::update(crawl_host& host) {
         url = *next;
         answer = co_await ask(url);
     }
-    take_answer(host, answer);
+    take_answer(host, answer, hops);
 }
 
-void robots_keeper::take_answer(crawl_host& host, const fetch_result& answer) const {
+void robots_keeper::take_answer(crawl_host& host, const fetch_result& answer, int hops) const {
     host_row& row = host.row;
     if (answer.is_local_fault) {
         host.gate.wait_until(now() + local_fault_pause, host_gate::wait_reason::robots);
         return;
     }
-    if (answer.error.kind == error_kind::address_refused) {
-        // Nothing of the host is contacted: each page fails with the same reason.
+    if (answer.error.kind == error_kind::address_refused && hops == 0) {
+        // Nothing of the host is contacted: each page fails with the same reason. A host that only
+        // redirects to such an address could be contacted, and has rules that nobody may read.
         row.robots = robots_state::absent;
         row.robots_at = weir::detail::wall_time();
         apply(host);
@@ -153,7 +155,8 @@ void robots_keeper::take_answer(crawl_host& host, const fetch_result& answer) co
 void robots_keeper::fail(crawl_host& host, const fetch_result& answer) const {
     host_row& row = host.row;
     // A host that cannot be reached fails like its pages would; one that answers badly gets time.
-    const bool is_unreachable = answer.status == 0 && answer.error.kind != error_kind::truncated;
+    const bool is_unreachable = answer.status == 0 && answer.error.kind != error_kind::truncated &&
+                                answer.error.kind != error_kind::address_refused;
     clock::duration pause = is_unreachable ? options_.retry_delay : options_.robots_retry_delay;
     if (const auto wait = http::retry_after(answer.headers)) {
         pause = std::max<clock::duration>(pause, std::min(*wait, options_.max_retry_after));

@@ -43,7 +43,8 @@ private:
     static constexpr clock::duration local_fault_pause = std::chrono::seconds(1);
 
     task<fetch_result> ask(http::url url);
-    void take_answer(crawl_host& host, const fetch_result& answer) const;
+    // `hops`: redirects that led to the answer.
+    void take_answer(crawl_host& host, const fetch_result& answer, int hops) const;
     void fail(crawl_host& host, const fetch_result& answer) const;
     bool is_ignored(const crawl_host& host) const;
 

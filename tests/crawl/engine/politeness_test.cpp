@@ -129,6 +129,29 @@ WEIR_TEST(CrawlPoliteness, AnAddressThatTheFilterRefusesIsTheReasonOfThePage) {
     EXPECT_EQ(pages.at("http://a.test/").error.kind, error_kind::address_refused);
 }
 
+// Unlike a host that is refused itself, one that redirects its robots.txt to such an address would
+// be contacted.
+WEIR_TEST(CrawlPoliteness, RobotsTxtThatRedirectsToARefusedAddressAllowsNothing) {
+    for (const int hops : {1, 3}) {
+        simulated_web web;
+        web.page("http://a.test/", "/b");
+        for (int i = 0; i < hops; ++i) {
+            web.set(i == 0 ? "http://a.test/robots.txt" : "http://b.test/" + std::to_string(i),
+                    answer::redirect(i + 1 == hops ? "http://intern.test/robots.txt"
+                                                   : "http://b.test/" + std::to_string(i + 1)));
+        }
+        web.set("http://intern.test/robots.txt", answer::failure(error_kind::address_refused));
+        memory_store store;
+        const crawl_summary summary = co_await crawl(fast("http://a.test/"), web, store);
+        EXPECT_EQ(web.count("http://a.test/"), 0) << hops;
+        EXPECT_EQ(web.count("http://a.test/robots.txt"), 3);
+        EXPECT_EQ(summary.totals.skipped, 1u);
+        const auto pages = co_await pages_of(store);
+        EXPECT_EQ(pages.at("http://a.test/").error.kind, error_kind::robots);
+        EXPECT_NE(pages.at("http://a.test/").error.text.find("address_refused"), std::string::npos);
+    }
+}
+
 WEIR_TEST(CrawlPoliteness, RobotsTxtThatIsNotThereAllowsEverything) {
     simulated_web web;
     web.set("http://a.test/robots.txt", answer::of_status(403));
