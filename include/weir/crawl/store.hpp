@@ -41,6 +41,7 @@ struct url_row {
     std::uint32_t depth = 0;
     link_kind found_as = link_kind::seed;
     bool is_external = false;    // to be checked, not followed
+    bool needs_get = false;      // its HEAD has failed; for this run only, stores do not keep it
     std::uint32_t attempts = 0;  // failed ones so far
     timestamp due{};             // of the next attempt
     std::uint64_t fingerprint = 0;

@@ -34,9 +34,13 @@ bool is_retryable_status(int status) noexcept {
     return status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
 }
 
-// Servers that answer HEAD with an error may answer GET.
-bool is_worth_a_get(int status) noexcept {
-    return status == 403 || status == 404 || status == 405 || status == 501 || status >= 500;
+// Servers that answer HEAD with an error may answer GET; one that says when it will be available
+// gets no request before.
+bool is_worth_a_get(const fetch_result& head) {
+    const int status = head.status;
+    const bool may_differ =
+        status == 403 || status == 404 || status == 405 || status == 501 || status >= 500;
+    return may_differ && !(status == 503 && head.headers.contains("retry-after"));
 }
 
 page_error error_of_status(int status) {
@@ -59,7 +63,9 @@ fetch_request page_processor::request_for(const crawl_host& host, const url_row&
                                           http::url url) const {
     fetch_request request;
     request.url = std::move(url);
-    request.body = row.is_external ? body_wish::head : body_wish::text;
+    request.body = !row.is_external ? body_wish::text
+                   : row.needs_get  ? body_wish::none
+                                    : body_wish::head;
     request.keep_raw = parts_.records.wants_raw_bodies();
     if (!row.is_external && (options_.read_all_bodies || request.keep_raw)) {
         request.body = body_wish::all;
@@ -97,12 +103,18 @@ task<> page_processor::process(crawl_host& host, url_row row) {
     const timestamp began = weir::detail::wall_time();
     const clock::time_point left = now();
     host.gate.leaves(left);
-    fetch_result result = co_await fetch(host, row, url);
+    fetch_request request = request_for(host, row, url);
+    fetch_result result = co_await fetcher_.fetch(std::move(request));
     host.gate.answered(left, result.status != 0 ? result.ttfb : now() - left);
     if (postpone(row, result)) {
         co_return;
     }
     judge_host(host, result);
+    if (row.is_external && !row.needs_get && is_worth_a_get(result)) {
+        row.needs_get = true;
+        parts_.hosts.add_later(std::move(row), now());  // a request like others: it takes its turn
+        co_return;
+    }
     ++row.attempts;
     if (retry_later(host, row, result)) {
         co_return;
@@ -168,18 +180,6 @@ void page_processor::take_raw(fetch_result& from, page_unit& unit) {
     to.request_headers = std::move(from.request_headers);
     to.truncated = from.truncated;
     to.is_head = from.is_head;
-}
-
-task<fetch_result> page_processor::fetch(const crawl_host& host, const url_row& row,
-                                         const http::url& url) {
-    fetch_request request = request_for(host, row, url);
-    fetch_result result = co_await fetcher_.fetch(std::move(request));
-    if (row.is_external && !result.is_local_fault && is_worth_a_get(result.status)) {
-        fetch_request again = request_for(host, row, url);
-        again.body = body_wish::none;
-        result = co_await fetcher_.fetch(std::move(again));
-    }
-    co_return result;
 }
 
 task<> page_processor::take_page(const url_row& row, const http::url& url, fetch_result result) {

@@ -49,7 +49,6 @@ public:
 private:
     fetch_request request_for(const crawl_host& host, const url_row& row, http::url url) const;
     page_unit unit_for(const url_row& row) const;
-    task<fetch_result> fetch(const crawl_host& host, const url_row& row, const http::url& url);
     bool postpone(url_row& row, const fetch_result& result);
     void take_raw(fetch_result& from, page_unit& unit);
     task<> take_page(const url_row& row, const http::url& url, fetch_result result);

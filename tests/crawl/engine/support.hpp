@@ -75,6 +75,7 @@ public:
         std::string url;
         weir::clock::time_point when;
         weir::http::headers headers;
+        bool is_head;
     };
 
     void set(const std::string& url, answer given) { pages_[url] = std::move(given); }
@@ -89,7 +90,8 @@ public:
 
     task<fetch_result> fetch(fetch_request request) override {
         const std::string url = request.url.text();
-        requests.push_back({url, weir::now(), request.headers});
+        requests.push_back(
+            {url, weir::now(), request.headers, request.body == body_wish::head});
         ++in_flight;
         most_in_flight = std::max(most_in_flight, in_flight);
         struct leave {
