@@ -101,14 +101,7 @@ task<crawl_summary> crawl_with_crashes(const crawl_options& options, crashed_cra
                 all.lost.insert(each.url);
             }
         }
-        // What was committed adds up.
-        counters totals;
-        for (const auto& [url, each] : pages) {
-            ++totals.discovered;
-            totals.done += each.state == page_state::done ? 1 : 0;
-            totals.failed += each.state == page_state::failed ? 1 : 0;
-        }
-        expect_sums(totals);
+        co_await expect_stored_sums(options, all.store);
     }
 }
 
@@ -194,7 +187,7 @@ WEIR_TEST(CrawlCrash, T17_robots_txt_depth_limits_and_counts_survive) {
         deepest = std::max(deepest, each.depth);
     }
     EXPECT_EQ(deepest, 4u);
-    expect_sums(summary.totals);
+    co_await expect_sums(summary.totals, all.store);
     EXPECT_EQ(summary.totals.discovered, pages.size());
 }
 

@@ -220,8 +220,24 @@ inline task<std::map<std::string, page_record>> pages_of(store& of) {
     co_return all;
 }
 
-inline void expect_sums(const counters& totals) {
-    EXPECT_EQ(totals.done + totals.failed + totals.skipped + totals.pending(), totals.discovered);
+// The counts are those of the rows in the store.
+inline task<> expect_sums(counters totals, store& of) {
+    std::map<page_state, std::uint64_t> rows;
+    const auto count = [&rows](const page_record& each) {
+        ++rows[each.state];
+        return true;
+    };
+    co_await of.each_page(count);
+    EXPECT_EQ(totals.done, rows[page_state::done]);
+    EXPECT_EQ(totals.failed, rows[page_state::failed]);
+    EXPECT_EQ(totals.skipped, rows[page_state::skipped]);
+    EXPECT_EQ(totals.pending(), rows[page_state::pending]);
+}
+
+// Those that were committed with the rows; at any moment, also while a crawl runs.
+inline task<> expect_stored_sums(const crawl_options& options, store& of) {
+    const saved_crawl saved = co_await of.open(options.identity(), false);
+    co_await expect_sums(saved.totals, of);
 }
 
 }  // namespace crawl_test
