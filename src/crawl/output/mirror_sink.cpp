@@ -73,11 +73,15 @@ bool is_mirrored_page(const detail::mirror_index::entry& entry) noexcept {
     return !entry.path.empty() && entry.content_type.find("html") != std::string::npos;
 }
 
+// How much of the list is rewritten.
 constexpr std::string_view rewritten_mark = "/.weir-mirror-rewritten";
+// Exists from the first rename of a page to the removal of the last original.
+constexpr std::string_view rewriting_mark = "/.weir-mirror-rewriting";
 
 void rewrite_mirror(const std::string& folder, const detail::mirror_index& index,
                     std::uint64_t list_length) {
     std::vector<std::string> originals;
+    write_mirrored(folder + std::string(rewriting_mark), "");
     for (const auto& [url, entry] : index.entries()) {
         const auto parsed = http::url::try_parse(url);
         if (!is_mirrored_page(entry) || entry.is_rewritten || !parsed) {
@@ -103,6 +107,16 @@ void rewrite_mirror(const std::string& folder, const detail::mirror_index& index
     for (const std::string& each : originals) {
         std::filesystem::remove(each);
     }
+    std::filesystem::remove(folder + std::string(rewriting_mark));
+}
+
+// Of a rewriting that was interrupted, after the mark was written.
+void remove_originals(const std::string& folder, const detail::mirror_index& index) {
+    for (const auto& [url, entry] : index.entries()) {
+        if (is_mirrored_page(entry) && entry.is_rewritten) {
+            std::filesystem::remove(folder + "/" + entry.path + ".orig");
+        }
+    }
 }
 
 }  // namespace
@@ -117,7 +131,7 @@ struct mirror_sink::parts {
     std::uint64_t length = 0;
     std::vector<mirrored_file> waiting;
     std::size_t bytes = 0;
-    bool has_new_pages = false;
+    bool has_new_pages = false;  // that are to be rewritten
 };
 
 mirror_sink::mirror_sink(std::string folder)
@@ -136,6 +150,11 @@ task<> mirror_sink::open(std::string position) {
         rewritten = std::min(rewritten, lines.size());
         all.index.read_lines(std::string_view(lines).substr(0, rewritten), true);
         all.index.read_lines(std::string_view(lines).substr(rewritten), false);
+        all.has_new_pages = rewritten < lines.size();
+        if (std::filesystem::exists(all.folder + std::string(rewriting_mark))) {
+            co_await run_blocking(remove_originals, all.folder, all.index);
+            all.has_new_pages = true;
+        }
     }
 }
 

@@ -123,4 +123,36 @@ TEST(CrawlMirrorSink, ContinuesAndRewritesAtTheEnd) {
     EXPECT_FALSE(std::filesystem::exists(here.file("m/a.example/D/x.html")));
 }
 
+task<std::string> write_all_pages(const std::string& folder) {
+    mirror_sink out(folder);
+    co_await out.open("");
+    out.write(page_at("http://a.example/", "<a href=/x>x</a>"));
+    out.write(page_at("http://a.example/x", "<a href=/>home</a>"));
+    std::string position = co_await out.flush();
+    co_return position;  // killed before the links are rewritten
+}
+
+task<> finish_mirror(const std::string& folder, const std::string& position) {
+    mirror_sink again(folder);
+    co_await again.open(position);
+    co_await again.close(true);
+}
+
+TEST(CrawlMirrorSink, RewritesInTheNextRunWhatAKillLeft) {
+    const folder here;
+    const std::string file = here.file("m/a.example/index.html");
+    const std::string position = weir::run(write_all_pages(here.file("m")));
+    EXPECT_EQ(content_of(file), "<a href=/x>x</a>");
+    weir::run(finish_mirror(here.file("m"), position));
+    EXPECT_EQ(content_of(file), "<a href=\"x.html\">x</a>");
+    EXPECT_EQ(content_of(here.file("m/a.example/x.html")), "<a href=\"index.html\">home</a>");
+    // Killed after the last page was rewritten, before the originals are removed.
+    std::ofstream(file + ".orig") << "<a href=/x>x</a>";
+    std::ofstream(here.file("m/.weir-mirror-rewriting")).flush();
+    weir::run(finish_mirror(here.file("m"), position));
+    EXPECT_EQ(content_of(file), "<a href=\"x.html\">x</a>");
+    EXPECT_FALSE(std::filesystem::exists(file + ".orig"));
+    EXPECT_FALSE(std::filesystem::exists(here.file("m/.weir-mirror-rewriting")));
+}
+
 }  // namespace mirror_sink_test

@@ -24,12 +24,12 @@ using weir_test::recording_site;
 using weir_test::temporary_folder;
 
 // Pages '/0' to '/count-1', each with six links; '/0' is the seed. Every seventh page is missing.
-// With copies, every eleventh has the same body.
+// One that is varied has pages with the same body, every eleventh, and redirects, every thirteenth.
 class numbered_site {
 public:
-    explicit numbered_site(int count, bool has_copies = false)
+    explicit numbered_site(int count, bool is_varied = false)
         : count_(count),
-          has_copies_(has_copies),
+          is_varied_(is_varied),
           site_(weir::io::address::loopback(0), [this](weir::http::request& request) {
               return answer(std::string(request.path()));
           }) {}
@@ -53,7 +53,12 @@ private:
         if (number % 7 == 6) {
             return weir::http::response(weir::http::status::not_found);
         }
-        const bool is_copy = has_copies_ && number % 11 == 5;
+        if (is_varied_ && number % 13 == 4) {
+            weir::http::response moved(weir::http::status::found);
+            moved.headers().set("Location", "/" + std::to_string((number + 1) % count_));
+            return moved;
+        }
+        const bool is_copy = is_varied_ && number % 11 == 5;
         std::string html = is_copy ? "<title>copy</title>" : "<title>" + path + "</title>";
         for (int i = 1; i <= 6 && !is_copy; ++i) {
             html += "<a href='/" + std::to_string((number * 3 + i) % count_) + "'>x</a>";
@@ -64,7 +69,7 @@ private:
     }
 
     int count_;
-    bool has_copies_;
+    bool is_varied_;
     recording_site site_;
 };
 
