@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Archives a site of this machine with `weir crawl --warc` and reads the archive with npm's warcio:
+"""Archives a site of this machine with `weir crawl --warc` and reads the archive with npm's warcio,
+which has no command `check` as Python's has: warc.mjs checks the digests of every record itself.
 
 warc.py PROGRAM FOLDER. Exits with 77, for 'skipped', where there is no npm."""
 
