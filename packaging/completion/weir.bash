@@ -14,7 +14,8 @@ _weir_options() {
             --max-pages-per-pattern --max-equal-bodies \
             --max-links-per-page --max-urls --concurrency --per-host --per-address --rate --delay --timeout \
             --max-time --max-body --attempts --drain --ignore-robots --check --baseline --accept \
-            --header-file --user-agent --contact --allow-address --progress --metrics --fail-on \
+            --header-file --ca-file --user-agent --contact --allow-address --progress --metrics \
+            --fail-on \
             --require-complete --accept-changes --dry-run ;;
         submit) echo --help --config --server --token-file --ca-file --queue --priority --delay --timeout \
             --attempts --key --unique-key --flow-key --secret --tag --on-success --on-failure --after \
@@ -71,7 +72,8 @@ _weir() {
     local words=''
     case $prev in
         --config | -c | --database | -d | --output | --list | --baseline | \
-            --warc | --mirror | --graph | --write-sitemap | --header-file | --token-file | --webhook-key-file)
+            --warc | --mirror | --graph | --write-sitemap | --header-file | --ca-file | --token-file | \
+            --webhook-key-file)
             compopt -o filenames 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             return

@@ -41,7 +41,8 @@ struct crawl_options {
     // matches and, where there are includes, one of them does. Seeds are followed always.
     std::vector<std::string> include;
     std::vector<std::string> exclude;
-    // Globs of query parameters that are removed from every URL: 'utm_*', 'jsessionid'.
+    // Globs of parameters that are removed from every URL, from its query and from the segments of
+    // its path: 'utm_*', 'jsessionid' ('/a;jsessionid=1' becomes '/a').
     std::vector<std::string> strip_parameters;
     bool fetch_assets = false;       // images, scripts, style sheets: to check or mirror a site
     bool read_all_bodies = false;    // of images and archives, too: for archives and mirrors

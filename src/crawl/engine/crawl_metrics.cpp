@@ -53,8 +53,7 @@ void write_crawl_metrics(metric_writer& to, const crawl_progress& now) {
     to.gauge("weir_crawl_retrying", "Pages that wait for another attempt.", {},
              number(now.retrying));
     to.gauge("weir_crawl_hosts", "Hosts that have pending URLs.", {}, number(now.hosts));
-    to.gauge("weir_crawl_hosts_ready", "Hosts that may be asked now.", {},
-             number(now.hosts_ready));
+    to.gauge("weir_crawl_hosts_ready", "Hosts that may be asked now.", {}, number(now.hosts_ready));
     to.gauge("weir_crawl_oldest_request_age_seconds", "Age of the oldest request under way.", {},
              std::chrono::duration<double>(now.oldest_age).count());
 }

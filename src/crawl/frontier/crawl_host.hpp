@@ -41,7 +41,7 @@ struct crawl_host {
     std::shared_ptr<const robots_txt> robots;  // null: everything is allowed
     address_group* address = nullptr;          // null: no limit by address
     bool is_address_known = false;             // was asked for in this run; it may have none
-    place where = place::none;                         // for the frontier
+    place where = place::none;                 // for the frontier
     clock::time_point due = clock::time_point::min();  // when it got URLs, having been idle
     bool is_listed_for_refill = false;
     bool is_prepared = false;  // robots.txt is known

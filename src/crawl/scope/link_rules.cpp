@@ -110,6 +110,30 @@ bool link_rules::has_equal_segments(std::string_view path) const {
     return false;
 }
 
+// '/a;jsessionid=1/b' has a parameter in its first segment.
+http::url link_rules::without_path_parameters(const http::url& url) const {
+    std::string left = url.origin();
+    std::string_view path = url.path();
+    const std::size_t whole = left.size() + path.size();
+    while (!path.empty()) {
+        const std::string_view part = path.substr(0, path.find_first_of(";/", 1));
+        path.remove_prefix(part.size());
+        const bool is_parameter = part.front() == ';';
+        if (!is_parameter ||
+            !matches_any(options_.strip_parameters,
+                         part.substr(1, std::min(part.find('='), part.size()) - 1))) {
+            left.append(part);
+        }
+    }
+    if (left.size() == whole) {
+        return url;
+    }
+    if (!url.query().empty()) {
+        left.append("?").append(url.query());
+    }
+    return http::url::try_parse(left).value_or(url);
+}
+
 http::url link_rules::normal(http::url url) const {
     http::url kept = std::move(url).canonical();
     if (!kept.fragment().empty()) {
@@ -118,7 +142,13 @@ http::url link_rules::normal(http::url url) const {
     if (kept.has_credentials()) {
         kept = kept.without_credentials();
     }
-    if (options_.strip_parameters.empty() || kept.query().empty()) {
+    if (options_.strip_parameters.empty()) {
+        return kept;
+    }
+    if (kept.path().find(';') != std::string_view::npos) {
+        kept = without_path_parameters(kept);
+    }
+    if (kept.query().empty()) {
         return kept;
     }
     std::string left;

@@ -33,6 +33,7 @@ private:
     bool is_in_domain(std::string_view host) const;
     bool has_prefix(std::string_view text) const;
     bool has_equal_segments(std::string_view path) const;
+    http::url without_path_parameters(const http::url& url) const;
 
     const crawl_options& options_;
     std::set<std::string, std::less<>> hosts_;     // of the seeds

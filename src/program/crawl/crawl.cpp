@@ -133,7 +133,9 @@ int exit_code_of(const crawl_settings& settings, const crawl::crawl_summary& sum
 }
 
 task<int> crawl_with(const crawl_settings& settings, const crawl_plan& plan, crawl::store& store) {
-    crawl::http_fetcher fetcher(plan.options, plan.filter);
+    tls::client_options trust;
+    trust.ca_file = settings.ca_file;
+    crawl::http_fetcher fetcher(plan.options, plan.filter, trust);
     crawl::crawler crawler(plan.options, fetcher, store);
     crawler.accept_changes(settings.accepts_changes);
     const auto outputs = outputs_of(settings);

@@ -10,6 +10,7 @@
 
 #include <weir/error.hpp>
 #include <weir/http/url.hpp>
+#include <weir/io/tls_context.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -118,7 +119,7 @@ void add_options(options& to, crawl_settings& settings) {
               {"host", "domain", "prefix", "all"});
     to.texts({"--include", "GLOB", "Follow only URLs that match", ""}, crawl.include);
     to.texts({"--exclude", "GLOB", "Do not follow URLs that match", ""}, crawl.exclude);
-    to.texts({"--strip-param", "GLOB", "Query parameters to remove: utm_*", ""},
+    to.texts({"--strip-param", "GLOB", "Parameters to remove from URLs: utm_*", ""},
              crawl.strip_parameters);
     to.number({"--depth", "N", "Links from a seed at most", "any"}, settings.depth, 0, 1e9);
     to.number({"--max-pages", "N", "Pages at most", "any"}, settings.max_pages, 1, most_pages);
@@ -159,6 +160,8 @@ void add_options(options& to, crawl_settings& settings) {
     to.text(
         {"--header-file", "FILE", "Headers for the hosts of the seeds: 'Name: value' lines", ""},
         settings.header_file);
+    to.text({"--ca-file", "FILE", "Authorities to trust with https, instead of the system's", ""},
+            settings.ca_file);
     to.text({"--user-agent", "TEXT", "Sent with every request, and its name for robots.txt", ""},
             crawl.user_agent);
     to.text({"--contact", "URL", "Added to the agent: where operators of sites can ask", ""},
@@ -246,6 +249,10 @@ crawl_plan::crawl_plan(const crawl_settings& settings, const std::vector<std::st
     options.obey_robots = everywhere == options.ignore_robots.end();
     if (!settings.contact.empty()) {
         options.user_agent += " (+" + settings.contact + ")";
+    }
+    if (!settings.ca_file.empty()) {
+        // The clients would find out with the first page.
+        static_cast<void>(tls::context::client({.ca_file = settings.ca_file}));
     }
     if (!settings.header_file.empty()) {
         for (const std::string& each : lines_of(settings.header_file, "--header-file")) {

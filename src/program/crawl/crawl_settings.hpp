@@ -31,6 +31,7 @@ struct crawl_settings {
     std::string accept;
     std::string fail_on = "none";
     std::string header_file;
+    std::string ca_file;
     std::string contact;
     std::optional<listen_setting> metrics;
     crawl::crawl_options options;

@@ -107,6 +107,24 @@ WEIR_TEST(CrawlTraps, T40_session_ids_can_be_stripped) {
     EXPECT_EQ(web.summary(), "http://a.test/ 1, http://a.test/a?page=1 1, ");
 }
 
+WEIR_TEST(CrawlTraps, T40_session_ids_in_paths_can_be_stripped) {
+    simulated_web web;
+    int sessions = 0;
+    web.otherwise = [&sessions](const std::string& url) -> std::optional<answer> {
+        if (url.ends_with("robots.txt")) {
+            return std::nullopt;
+        }
+        const std::string id = ";jsessionid=" + std::to_string(++sessions);
+        return answer(links_to({"/a" + id + "?page=1", "/" + id, "/b" + id + "/c;v=1"}));
+    };
+    crawl_options options = fast("http://a.test/;jsessionid=0");
+    options.strip_parameters.emplace_back("jsessionid");
+    memory_store store;
+    co_await crawl(options, web, store);
+    EXPECT_EQ(web.summary(),
+              "http://a.test/ 1, http://a.test/a?page=1 1, http://a.test/b/c;v=1 1, ");
+}
+
 WEIR_TEST(CrawlTraps, T41_equal_bodies_have_equal_hashes) {
     simulated_web web;
     web.page("http://a.test/", "/1", "/2", "/3");

@@ -90,8 +90,7 @@ public:
 
     task<fetch_result> fetch(fetch_request request) override {
         const std::string url = request.url.text();
-        requests.push_back(
-            {url, weir::now(), request.headers, request.body == body_wish::head});
+        requests.push_back({url, weir::now(), request.headers, request.body == body_wish::head});
         ++in_flight;
         most_in_flight = std::max(most_in_flight, in_flight);
         struct leave {

@@ -71,6 +71,28 @@ TEST(CrawlLinkRules, T31_the_query_keeps_its_order_and_loses_what_is_stripped) {
     EXPECT_EQ(followed("/x?utm=1", options), "http://a.test/x?utm=1");
 }
 
+TEST(CrawlLinkRules, T40_parameters_of_segments_are_stripped) {
+    crawl_options options;
+    options.strip_parameters = {"utm_*", "jsessionid"};
+    for (const auto& [reference, expected] : std::vector<std::pair<std::string, std::string>>{
+             {"/a;jsessionid=1", "/a"},
+             {"/a;jsessionid=1?k=2&jsessionid=3", "/a?k=2"},
+             {"/a;jsessionid=1;v=2/b;utm_a;utm_b=/c", "/a;v=2/b/c"},
+             {"/a;v=1;jsessionid", "/a;v=1"},
+             {"/;jsessionid=1", "/"},
+             {"/a;", "/a;"},
+             {"/a;;b", "/a;;b"},
+             {"/a;xjsessionid=1", "/a;xjsessionid=1"},
+             {"/a%3Bjsessionid=1", "/a%3Bjsessionid=1"},
+             {"/x/a;jsessionid=1/", "/x/a/"}}) {
+        const std::string once = followed(reference, options);
+        EXPECT_EQ(once, "http://a.test" + expected);
+        EXPECT_EQ(followed(once, options), once);
+        EXPECT_EQ(followed(reference).find("jsessionid") == std::string::npos,
+                  reference.find("jsessionid") == std::string::npos);
+    }
+}
+
 link_refusal refusal_of(const std::string& text, const crawl_options& options) {
     const link_rules rules(options, {url::parse("http://a.test/d/")});
     return rules.check(url::parse(text));
