@@ -255,8 +255,8 @@ TEST(CrawlProgram, BadInputIsNamed) {
 TEST(CrawlProgram, ServesMetricsWhileItRuns) {
     const auto body = []() -> task<> {
         numbered_site site(100);
-        std::vector<std::string> command = {WEIR_PROGRAM,  "crawl",           site.url(),
-                                            "--rate=20",   "--metrics=0",     "--progress=none",
+        std::vector<std::string> command = {WEIR_PROGRAM,        "crawl",       site.url(),
+                                            "--rate=20",         "--metrics=0", "--progress=none",
                                             "--output=/dev/null"};
         weir::process_options options;
         options.out = weir::stdio::null;
@@ -285,6 +285,120 @@ TEST(CrawlProgram, ServesMetricsWhileItRuns) {
         program.kill(SIGTERM);
         const weir::exit_status ended = co_await program.wait();
         EXPECT_EQ(ended.code(), 143) << ended.text();
+        co_await site.stop();
+    };
+    weir::run(body());
+}
+
+TEST(CrawlProgram, T18_a_second_program_on_a_state_is_refused_and_harms_nothing) {
+    const auto body = []() -> task<> {
+        const temporary_folder folder;
+        numbered_site site(60);
+        const std::string state = "--state=" + (folder / "state").string();
+        std::vector<std::string> command = words(site.url(), state, "--rate=30");
+        command.insert(command.begin(), {WEIR_PROGRAM, "crawl"});
+        weir::process_options options;
+        options.out = options.err = weir::stdio::null;
+        weir::process first(command, options);
+        while (site.requests.size() < 5) {
+            co_await weir::sleep(5ms);
+        }
+        const called second = co_await call(words(site.url(), state));
+        EXPECT_EQ(second.code, 1);
+        EXPECT_NE(second.err.find("in use by the process " + std::to_string(first.pid()) + ":"),
+                  std::string::npos)
+            << second.err;
+        const called retry = co_await call(words("retry", (folder / "state").string()));
+        EXPECT_EQ(retry.code, 1) << retry.out;
+        const called status = co_await call(words("status", (folder / "state").string()));
+        EXPECT_EQ(status.code, 0) << status.err;  // reading is allowed
+        const weir::exit_status ended = co_await first.wait();
+        EXPECT_EQ(ended.code(), 0) << ended.text();
+        EXPECT_EQ(site.requests.size(), 60u);
+        for (const auto& [path, count] : site.requests) {
+            EXPECT_EQ(count, 1) << path;
+        }
+        co_await site.stop();
+    };
+    weir::run(body());
+}
+
+// A site whose pages, apart from the first, are not answered until it wakes up.
+class sleeping_site {
+public:
+    sleeping_site() {
+        weir::io::listener listener = weir::io::listen(weir::io::address::loopback(0));
+        url = "http://127.0.0.1:" + std::to_string(listener.local_address().port()) + "/";
+        running_ = weir::spawn(
+            weir::http::serve(std::move(listener),
+                              [this](weir::http::request& request) -> task<weir::http::response> {
+                                  const std::string path(request.path());
+                                  ++requests[path];
+                                  while (!is_awake && path != "/" && path != "/robots.txt") {
+                                      co_await weir::sleep(5ms);
+                                  }
+                                  std::string links;
+                                  for (int i = 0; i < 30 && path == "/"; ++i) {
+                                      links += "<a href='/" + std::to_string(i) + "'>x</a>";
+                                  }
+                                  weir::http::response made = weir::http::response::text(links);
+                                  made.headers().set("Content-Type", "text/html");
+                                  co_return made;
+                              }));
+    }
+    task<> stop() {
+        running_.cancel();
+        co_await running_.wait();
+    }
+
+    std::string url;
+    std::map<std::string, int> requests;
+    bool is_awake = false;
+
+private:
+    weir::handle<> running_;
+};
+
+TEST(CrawlProgram, T12_the_second_signal_ends_at_once_and_loses_nothing) {
+    const auto body = []() -> task<> {
+        const temporary_folder folder;
+        sleeping_site site;
+        const std::string state = "--state=" + (folder / "state").string();
+        const std::string output = "--output=" + (folder / "out.jsonl").string();
+        std::vector<std::string> command = words(site.url, state, output, "--drain=3600");
+        command.insert(command.begin(), {WEIR_PROGRAM, "crawl", "--timeout=3600"});
+        weir::process_options options;
+        options.out = weir::stdio::null;
+        options.err = weir::stdio::pipe;
+        weir::process program(command, options);
+        while (site.requests.size() < 10) {  // robots.txt, the first page, and eight in flight
+            co_await weir::sleep(5ms);
+        }
+        program.kill(SIGTERM);
+        weir::io::buffered_reader lines(program.err());
+        for (;;) {
+            const auto line = co_await lines.read_line(1000);
+            const std::string text(line.value_or("(end)"));
+            if (text == "(end)" || text.find("stopping") != std::string::npos) {
+                EXPECT_NE(text, "(end)");
+                break;
+            }
+        }
+        co_await weir::sleep(50ms);
+        EXPECT_EQ(site.requests.size(), 10u);  // nothing new is requested
+        program.kill(SIGTERM);
+        const weir::exit_status ended = co_await program.wait();
+        EXPECT_FALSE(ended.success());
+        site.is_awake = true;
+        const called rest = co_await call(words(site.url, state, output));
+        EXPECT_EQ(rest.code, 0) << rest.err;
+        EXPECT_EQ(site.requests.size(), 32u);
+        const std::map<std::string, int> urls = urls_in(folder.read("out.jsonl"));
+        EXPECT_EQ(urls.size(), 31u);
+        for (const auto& [url, count] : urls) {
+            EXPECT_EQ(count, 1) << url;
+        }
+        EXPECT_EQ(site.requests["/"], 1);
         co_await site.stop();
     };
     weir::run(body());

@@ -12,6 +12,7 @@
 #include <weir/http/json.hpp>
 
 #include <boost/json/serialize.hpp>
+
 #include <signal.h>
 
 #include <algorithm>
