@@ -175,11 +175,11 @@ task<std::uint64_t> memory_store::retry_failed() {
             continue;
         }
         (page->state == page_state::failed ? held.totals.failed : held.totals.skipped) -= 1;
-        if (page->attempts == 0) {
-            --held.totals.unrequested;
+        url_row& row = held.urls[i];
+        if (page->attempts == 0 || row.found_as == link_kind::sitemap_file) {
+            --held.totals.unrequested;  // as it was counted: sitemaps are no pages
         }
         page.reset();
-        url_row& row = held.urls[i];
         row.attempts = 0;
         row.due = {};
         held.pending[row.host].emplace(row.priority, row.id);

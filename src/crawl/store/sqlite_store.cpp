@@ -312,7 +312,10 @@ task<std::uint64_t> sqlite_store::retry_failed() {
         };
         totals.failed -= count("state = 'failed'");
         totals.skipped -= count("state = 'skipped'");
-        totals.unrequested -= count("state <> 'done' AND attempts = 0");
+        // As they were counted: sitemaps are no pages, requested or not.
+        totals.unrequested -= count(
+            "state <> 'done' AND (attempts = 0 OR "
+            "id IN (SELECT id FROM urls WHERE found_as = 'sitemap_file'))");
         const sqlite::changed removed = on.execute("DELETE FROM pages WHERE state <> 'done'");
         on.execute("DELETE FROM retries");
         on.execute("UPDATE hosts SET given_up = '', failures = 0, trips = 0, robots_failures = 0");

@@ -124,6 +124,24 @@ WEIR_TEST(CrawlSitemaps, IndexesThatNameEachOtherEnd) {
     EXPECT_EQ(web.count("http://a.test/i"), 1);
 }
 
+WEIR_TEST(CrawlSitemaps, T1_the_limit_holds_after_a_sitemap_was_retried) {
+    simulated_web web;
+    answer_everything(web);
+    web.page("http://a.test/", "/1", "/2", "/3", "/4", "/5");
+    web.set("http://a.test/map.xml", answer::of_status(500));
+    crawl_options options = fast("http://a.test/");
+    options.sitemaps = one("http://a.test/map.xml");
+    options.max_pages = 3;
+    memory_store store;
+    for (int i = 0; i < 3; ++i) {
+        const crawl_summary summary = co_await crawl(options, web, store);
+        EXPECT_EQ(summary.why, stop_reason::max_pages);
+        EXPECT_EQ(web.count("http://a.test/map.xml"), i + 1);
+        EXPECT_EQ(web.counts().size(), 1u + 3u);
+        co_await store.retry_failed();
+    }
+}
+
 WEIR_TEST(CrawlSitemaps, DoNotCountAsPages) {
     simulated_web web;
     answer_everything(web);

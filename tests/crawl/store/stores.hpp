@@ -189,18 +189,24 @@ inline task<> expect_retry(store& of) {
     failed.state = page_state::skipped;
     failed.attempts = 0;
     batch.pages.push_back(failed);
-    batch.totals.discovered = 4;
-    batch.totals.done = batch.totals.failed = batch.totals.skipped = 1;
-    batch.totals.unrequested = 1;
+    batch.urls.push_back(row_of(5, 1, "http://a/map.xml"));  // requested, and no page
+    batch.urls.back().found_as = link_kind::sitemap_file;
+    failed.id = 5;
+    failed.state = page_state::failed;
+    failed.attempts = 1;
+    batch.pages.push_back(failed);
+    batch.totals.discovered = 5;
+    batch.totals.done = batch.totals.skipped = 1;
+    batch.totals.failed = batch.totals.unrequested = 2;
     co_await of.commit(batch);
     const std::uint64_t count = co_await of.retry_failed();
-    EXPECT_EQ(count, 2u);
+    EXPECT_EQ(count, 3u);
     const saved_crawl saved = co_await of.open("scope host\n", false);
-    EXPECT_EQ(saved.totals.pending(), 3u);
+    EXPECT_EQ(saved.totals.pending(), 4u);
     EXPECT_EQ(saved.totals.unrequested, 0u);
     EXPECT_TRUE(saved.hosts[1].given_up.empty());
-    const std::vector<url_row> pending = co_await of.pending_between(1, 4);
-    EXPECT_EQ(pending.size(), 3u);
+    const std::vector<url_row> pending = co_await of.pending_between(1, 5);
+    EXPECT_EQ(pending.size(), 4u);
 }
 
 inline task<> expect_identity(store& of) {
