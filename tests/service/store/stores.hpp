@@ -450,11 +450,18 @@ public:
     // Counts of queues against a list of all tasks.
     task<> check_counts() {
         task_filter all;
-        all.limit = 1'000'000;
-        const std::vector<task_record> tasks = co_await kept->list(all, now);
+        all.limit = 10'000;
+        all.is_brief = true;
         std::map<std::string, std::array<std::uint64_t, 5>> counted;
-        for (const task_record& each : tasks) {
-            ++counted[each.queue][static_cast<std::size_t>(each.state)];
+        for (;;) {
+            const task_page tasks = co_await kept->list(all, now);
+            if (tasks.empty()) {
+                break;
+            }
+            for (const task_record& each : tasks) {
+                ++counted[each.queue][static_cast<std::size_t>(each.state)];
+            }
+            all.before = tasks.back().id;
         }
         const std::vector<queue_record> queues = co_await kept->queues();
         for (const queue_record& each : queues) {
