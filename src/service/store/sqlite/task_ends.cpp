@@ -248,8 +248,8 @@ void task_ends::tell_children(ripple work) {
     std::vector<child_row> told;
     for (const sqlite::row each : found) {
         told.emplace_back(each);
-        session_.execute("UPDATE edges SET outcome = ? WHERE child = ? AND parent = ?",
-                         static_cast<int>(work.outcome), told.back().id, work.id);
+        session_.execute_row("UPDATE edges SET outcome = ? WHERE parent = ? AND child = ?",
+                             static_cast<int>(work.outcome), work.id, told.back().id);
         decide(told.back(), work.id,
                static_cast<failure_policy>(each.get<int>(child_row::column_count)), work.outcome);
     }
@@ -295,7 +295,7 @@ void task_ends::release(const child_row& child) {
 }
 
 void task_ends::cancel(const child_row& child, std::string_view error) {
-    session_.execute(
+    session_.execute_row(
         "UPDATE tasks SET state = 4, line = ?1, rank = ?2, finished_at = ?2, held_by = NULL, error "
         "= coalesce(?3, error) WHERE id = ?4",
         ended_line(task_state::cancelled), number_of(now_.at), null_if_empty(error), child.id);
