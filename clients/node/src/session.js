@@ -477,7 +477,7 @@ export class Engine {
     const backoff = new Backoff(this.timing.backoffFirst, 1);
     while (this.isPolling && this.session !== null && now() < deadline) {
       try {
-        const answer = await this.#ask(this.session, "/drain", undefined, 5);
+        const answer = await this.#ask(this.session, "/drain", undefined, Math.min(5, this.timing.request));
         if (!temporary.has(answer.status)) {
           break;
         }
@@ -506,7 +506,8 @@ export class Engine {
     clearTimeout(session?.leaseTimer);
     while (session !== null && now() < deadline) {
       try {
-        const answer = await this.transport.request("DELETE", `/workers/${session.id}`, undefined, { timeout: 2 });
+        const timeout = Math.min(2, this.timing.request);
+        const answer = await this.transport.request("DELETE", `/workers/${session.id}`, undefined, { timeout });
         if (!temporary.has(answer.status)) {
           break;
         }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { after, before, test } from "node:test";
 import { Client, Permanent, Postpone, RetryLater, ServiceError, TaskFailed } from "../src/index.js";
-import { block, eventually, Faults, makeWorker, quick, Serving, sleep } from "./support.mjs";
+import { block, eventually, makeWorker, quick, Serving, sleep } from "./support.mjs";
 
 const timing = { ...quick, readMargin: 5, request: 5, heartbeat: 0.5, wait: 2 };
 let serving;
@@ -207,42 +207,4 @@ test("SIGTERM drains", async () => {
   assert.equal((await client.wait(id, 5)).result, child.pid);
   assert.equal((await client.get(later)).state, "pending");
   await client.cancel(later);
-});
-
-test("nothing lost, nothing twice, nothing stuck behind a proxy with faults", async () => {
-  const runs = Number(process.env.WEIR_FAULT_RUNS ?? (process.env.WEIR_STRESS ? 300 : 6));
-  const first = Number(process.env.WEIR_FAULT_SEED ?? 1);
-  const short = { ...timing, readMargin: 0.3, request: 0.6, wait: 0.5, drain: 2, grace: 0.2 };
-  const one = async (seed) => {
-    const kind = `node/fault${seed % 16}`;
-    const faults = await Faults.start(serving.url, seed);
-    const returned = new Map();
-    try {
-      await withWorker(
-        (worker) =>
-          worker.task(kind, async ({ n }, job) => {
-            const step = await job.step("one", () => n);
-            const result = { n, step, run: job.run };
-            returned.set(job.id, [...(returned.get(job.id) ?? []), result]);
-            return result;
-          }),
-        async () => {
-          const ids = await client.submitMany(Array.from({ length: 5 }, (_, n) => ({ kind, payload: { n } })));
-          const ends = await Promise.all(ids.map((id) => client.wait(id, 60)));
-          ends.forEach((end, n) => {
-            assert.equal(end.state, "completed", `seed ${seed}: ${end.error}`);
-            assert.equal(end.result.n, n);
-            assert.equal(end.result.step, n);
-            assert.ok(returned.get(end.id).some((each) => each.run === end.result.run), `seed ${seed}`);
-          });
-        },
-        { url: faults.url, concurrency: 3, timing: short },
-      );
-    } finally {
-      faults.end();
-    }
-  };
-  for (let seed = first; seed < first + runs; seed += 8) {
-    await Promise.all(Array.from({ length: Math.min(8, first + runs - seed) }, (_, n) => one(seed + n)));
-  }
 });

@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
+import { createInterface } from "node:readline";
 import { Worker } from "../src/index.js";
 
 export const quick = {
@@ -54,14 +55,23 @@ export class Serving {
   }
 }
 
-// A proxy with faults: that of the Python tests.
+// Proxies with faults, in one process: those of the Python tests.
 export class Faults {
-  static async start(url, seed, rate = 0.3) {
-    const faults = new Faults();
+  #answers = []; // resolve()
+
+  constructor(url) {
     const program = new URL("../../python/tests/fault_proxy.py", import.meta.url).pathname;
-    faults.process = spawn("python3", [program, url, String(seed), String(rate)], { stdio: ["pipe", "pipe", "inherit"] });
-    faults.url = await firstMatch(faults.process, /(http:\S+)/, () => "");
-    return faults;
+    this.process = spawn("python3", [program, url], { stdio: ["pipe", "pipe", "inherit"] });
+    createInterface(this.process.stdout).on("line", (line) => this.#answers.shift()(JSON.parse(line)));
+  }
+
+  // {seed, rate, plan: [endpoint, fault, byte]?} -> {url}; {quiet: url} -> {}; {end: url} ->
+  // {lengths, waits}.
+  ask(command) {
+    return new Promise((resolve) => {
+      this.#answers.push(resolve);
+      this.process.stdin.write(`${JSON.stringify(command)}\n`);
+    });
   }
 
   end() {

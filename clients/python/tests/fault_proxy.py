@@ -16,9 +16,15 @@ from it, too:
     delay           the request waits, so that newer ones overtake it
     trickle         request and answer come in pieces
 
-Usage: fault_proxy.py UPSTREAM_URL SEED [RATE]; prints its own URL, and ends with its input.
+Usage: fault_proxy.py UPSTREAM_URL
+
+Reads commands as lines of JSON, answers each with one, and ends with its input:
+{"seed": 1, "rate": 0.3, "plan": [ENDPOINT, FAULT, BYTE]?} begins a proxy, {"url"};
+{"quiet": URL} ends its faults; {"end": URL} ends it, {"lengths", "waits"}: of the messages of each
+endpoint, and whether the planned fault has not happened.
 """
 
+import json
 import os
 import random
 import re
@@ -290,10 +296,21 @@ def send_in_pieces(target, data, rng):
 
 
 def main():
-    rate = float(sys.argv[3]) if len(sys.argv) > 3 else 0.3
-    with FaultProxy(sys.argv[1], sys.argv[2], rate) as proxy:
-        print(proxy.url, flush=True)
-        sys.stdin.read()
+    proxies = {}
+    for line in sys.stdin:
+        command, answer = json.loads(line), {}
+        if "seed" in command:
+            plan = Plan(*command["plan"]) if command.get("plan") else None
+            proxy = FaultProxy(sys.argv[1], command["seed"], command["rate"], plan=plan)
+            proxies[proxy.url] = proxy
+            answer = {"url": proxy.url}
+        elif "quiet" in command:
+            proxies[command["quiet"]].is_on = False
+        else:
+            proxy = proxies.pop(command["end"])
+            proxy.close()
+            answer = {"lengths": proxy.lengths, "waits": proxy.plan is not None}
+        print(json.dumps(answer), flush=True)
     os._exit(0)
 
 

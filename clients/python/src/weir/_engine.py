@@ -116,12 +116,13 @@ class Engine:
 
     def _drain(self, deadline: float, hurry: threading.Event) -> None:
         link, backoff = self.link, Backoff(self.link.timing.backoff_first, 1.0)
+        limit = min(5.0, link.timing.request)
         while link.ledger.is_polling and not hurry.is_set() and time.monotonic() < deadline:
             session = link.session
             if session is None or session.is_over:
                 return
             try:
-                answer = link.transport.request("POST", f"{session.path}/drain", timeout=5.0)
+                answer = link.transport.request("POST", f"{session.path}/drain", timeout=limit)
                 if answer.status not in TEMPORARY:
                     break
             except Unavailable as error:
@@ -134,11 +135,12 @@ class Engine:
     def _end_session(self, limit: float) -> None:
         """The service runs the rest again, without spending an attempt."""
         session, deadline = self.link.session, time.monotonic() + limit
+        once = min(limit / 2, self.link.timing.request)
         backoff = Backoff(self.link.timing.backoff_first, 1.0)
         self.link.end()  # first: no thread is to begin anew when the session is over
         while session is not None and not session.is_over and time.monotonic() < deadline:
             try:
-                answer = self.link.transport.request("DELETE", session.path, timeout=limit / 2)
+                answer = self.link.transport.request("DELETE", session.path, timeout=once)
                 if answer.status not in TEMPORARY:
                     break
             except Unavailable as error:
