@@ -254,7 +254,7 @@ def idle_1000(parts, quick):
         watch = Watch(service.pid)
         time.sleep(10 if quick else 30)
         busy = watch.busy()[0]
-        if idle.poll() is not None or service.sessions() < 200:
+        if idle.poll() is not None or service.sessions() < 1000:
             raise RuntimeError("the idle workers have ended")
     return {"value": busy / 2 * 100, "unit": "%"}
 

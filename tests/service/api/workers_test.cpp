@@ -123,10 +123,22 @@ WEIR_TEST(ServiceWorkers, PeerFailure24_ATaskWithoutAWorkerSaysSo) {
     co_await weir::sleep(20s);
     EXPECT_NE(log.find("no worker takes tasks of the kind 'img/small': 1 wait"), std::string::npos)
         << log;
+    const auto has_metric = [&](const std::string& line) -> weir::task<bool> {
+        const answer metrics = co_await here.get("/metrics");
+        co_return ("\n" + metrics.text).find("\n" + line + "\n") != std::string::npos;
+    };
+    EXPECT_TRUE(co_await has_metric(R"(weir_worker_tasks_due{kind="img/small"} 1)"));
+    EXPECT_TRUE(co_await has_metric(R"(weir_worker_takers{kind="img/small"} 0)"));
+    EXPECT_TRUE(co_await has_metric(R"(weir_workers{state="ok"} 0)"));
     worker one(here);
     co_await one.begin(R"({"kinds": ["img/small"]})");
+    EXPECT_TRUE(co_await has_metric(R"(weir_worker_tasks_due{kind="img/small"} 1)"));
+    EXPECT_TRUE(co_await has_metric(R"(weir_worker_takers{kind="img/small"} 1)"));
+    EXPECT_TRUE(co_await has_metric(R"(weir_workers{state="ok"} 1)"));
     const answer polled = co_await one.poll();
     EXPECT_EQ(polled.code, 200U);
+    EXPECT_TRUE(co_await has_metric(R"(weir_worker_tasks_due{kind="img/small"} 0)"));
+    EXPECT_TRUE(co_await has_metric(R"(weir_worker_tasks_running{kind="img/small"} 1)"));
     co_await here.stop();
 }
 
@@ -147,6 +159,8 @@ WEIR_TEST(ServiceWorkers, PeerFailure06_AWorkerThatListensNoMoreIsShownAsStuck) 
     }
     const std::string waits = co_await why(here, id);
     EXPECT_EQ(waits, "worker_stuck");
+    const answer metrics = co_await here.get("/metrics");
+    EXPECT_NE(metrics.text.find(R"(weir_workers{state="stuck"} 1)"), std::string::npos);
     // It is no harm to others, and well again with its next poll.
     const answer polled = co_await one.poll();
     EXPECT_EQ(polled.code, 200U);

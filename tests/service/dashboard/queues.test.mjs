@@ -177,6 +177,20 @@ test("workers are shown with what they run, and kinds that nobody takes", async 
     await row.getByText(text).first().waitFor();
   }
   await here.page.locator("#workers tr", { hasText: "img/small" }).getByText("no worker takes it").waitFor();
+  // One that has room and has not polled for ten minutes, by its own account; heard of just now.
+  const { value: other } = await here.serving.ask("POST", "/workers", { name: "thumbs-2", kinds: ["resize"] });
+  await here.serving.ask("POST", `/workers/${other.worker}/heartbeat`, { running: [], free: 1, poll_age: 600 });
+  const stuck = here.page.locator("#workers tr", { hasText: "thumbs-2" });
+  await stuck.getByText("stuck").waitFor();
+  const { workers } = (await here.serving.ask("GET", "/workers")).value;
+  assert.deepEqual(workers.map(({ name, state }) => `${name} ${state}`).sort(), ["thumbs-1 ok", "thumbs-2 stuck"]);
+  const heard = await here.page.evaluate(() => {
+    const column = [...document.querySelectorAll("#workers th")].findIndex((each) => each.textContent === "Last heard of");
+    return [...document.querySelectorAll("#workers table tbody tr")]
+      .find((each) => each.textContent.includes("thumbs-2"))
+      .children[column].querySelector("time").getAttribute("datetime");
+  });
+  assert.equal(heard, workers.find(({ name }) => name === "thumbs-2").heard_at);
   await here.serving.ask("POST", `/workers/${worker.worker}/drain`);
   await row.getByText("draining").waitFor();
   await here.page.locator(`#works-${task}`).click();
