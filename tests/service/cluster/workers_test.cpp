@@ -195,8 +195,8 @@ bj::object run_of(const reply& polled, std::size_t index = 0) {
 }
 
 bool lists(const bj::value& runs, const std::string& id) {
-    return std::ranges::any_of(runs.as_array(),
-                               [&](const bj::value& run) { return run.at("id").as_string() == id; });
+    return std::ranges::any_of(
+        runs.as_array(), [&](const bj::value& run) { return run.at("id").as_string() == id; });
 }
 
 task<> with_two_services(std::string schema, task<> (*body)(balanced&, session&)) {
@@ -222,7 +222,7 @@ TEST(ClusterWorkers, ASessionIsThatOfEveryService) {
         for (int i = 0; i < 10; ++i) {
             const std::string id = co_await services.submit();
             const reply polled = co_await worker.take();
-                const bj::object run = run_of(polled);
+            const bj::object run = run_of(polled);
             EXPECT_EQ(run.at("id").as_string(), id);
             const reply beat = co_await worker.beat(run);
             EXPECT_EQ(beat.value.at("lost").as_array().size(), 0U);
@@ -291,7 +291,7 @@ TEST(ClusterWorkers, CancelsAndDrainsReachTheWorkerAtAnotherService) {
         for (int i = 0; i < 2; ++i) {
             const std::string id = co_await services.submit();
             const reply polled = co_await worker.take();
-                const bj::object run = run_of(polled);
+            const bj::object run = run_of(polled);
             const reply cancelled = co_await services.post("/tasks/" + id + "/cancel");
             EXPECT_LT(cancelled.status, 300U);
             const reply beat = co_await worker.beat(run);
