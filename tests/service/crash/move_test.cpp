@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The service moves its store to PostgreSQL and back, again and again, under load, while its
-// process, the server or both are killed or frozen at random moments. Every acknowledged task is
-// there, once, and has run to its end; nothing is repeated without need.
+// The service moves its store to PostgreSQL and back under load, while its process, the server or
+// both are killed, the server freezes, or the network between them fails. Every acknowledged task
+// is there, once, and has run to its end; nothing is repeated without need.
 //
-// WEIR_STRESS=1: a million ended and 100,000 pending tasks, 100 kills. WEIR_MOVE_ENDED,
-// WEIR_MOVE_PENDING and WEIR_MOVE_KILLS choose other numbers.
+// The short form harms one move there and one back, each in several of its phases. WEIR_STRESS=1:
+// again and again, with a million ended and 100,000 pending tasks and 100 kills at random moments.
+// WEIR_MOVE_ENDED, WEIR_MOVE_PENDING and WEIR_MOVE_KILLS choose other numbers.
 
 #include "support.hpp"
 #include <support/peers/postgres.hpp>
+
+#include <weir/io/address.hpp>
+#include <weir/service/store_mover.hpp>
+#include <weir/testing/io/fault_proxy.hpp>
 
 #include <boost/json/serialize.hpp>
 
@@ -27,12 +32,14 @@ std::size_t from_environment(const char* name, std::size_t otherwise) {
 }
 
 struct move_found {
-    std::string phase;
+    std::string phase;  // away: the service cannot be asked
     std::string from;
     std::string error;
     bool is_under_way = false;
     double held = 0;
 };
+
+enum class direction { any, there, back };
 
 class moving_service {
 public:
@@ -123,8 +130,8 @@ public:
         co_return found;
     }
 
-    // Moves on to the next database if the last move has ended.
-    task<move_found> move_on(bool is_back_only = false) {
+    // Moves on to the next database if the last move has ended, and that one is wanted.
+    task<move_found> move_on(direction wanted_move = direction::any) {
         move_found found = co_await look();
         if (found.is_under_way || found.phase == "away") {
             co_return found;
@@ -133,19 +140,21 @@ public:
         const bool is_file = !is_postgres_url(found.from);
         if (found.from != last_) {
             last_ = found.from;
-            at.moved_to = is_file ? found.from : server.url();
+            at.moved_to = is_file ? found.from : url();
             schema_ = is_file ? "" : next_schema_;
             ++moves;
+            double& longest = is_hold_disturbed ? longest_disturbed : longest_hold;
+            longest = std::max(longest, found.held);
+            is_hold_disturbed = false;
         }
-        longest_hold = std::max(longest_hold, found.held);
-        if (is_back_only && is_file) {
+        if (wanted_move == (is_file ? direction::back : direction::there)) {
             co_return found;
         }
         ++targets_;
         bj::object wanted;
         if (is_file) {
             next_schema_ = "m" + std::to_string(targets_);
-            wanted = {{"to", server.url()}, {"schema", next_schema_}};
+            wanted = {{"to", url()}, {"schema", next_schema_}};
         } else {
             const std::string folder = (at.folder / ("m" + std::to_string(targets_))).string();
             std::filesystem::create_directory(folder);
@@ -163,7 +172,11 @@ public:
         co_return found;
     }
 
+    // Of the server, through the proxy.
+    std::string url() const { return server.url("postgres", network.address().port()); }
+
     weir_test::postgres server;
+    weir::testing::fault_proxy network{weir::io::address::loopback(server.port())};
     place at;
     clients callers{20};
     node* one = nullptr;  // null: it cannot be reached
@@ -171,6 +184,8 @@ public:
     std::map<std::string, int> killed_in;
     int moves = -1;  // that have ended; the first look finds where it begins
     double longest_hold = 0;
+    double longest_disturbed = 0;  // of those that waited for what was harmed
+    bool is_hold_disturbed = false;
     int number() const noexcept { return number_; }
 
 private:
@@ -188,69 +203,106 @@ milliseconds at_most(std::mt19937& random, int longest) {
     return milliseconds(random() % static_cast<unsigned>(longest));
 }
 
-// One of: the process, the server, both die; the server freezes; the connections are cut.
-task<> harm(moving_service& here, std::mt19937& random) {
+enum class harm { process, both, server, freeze, cut, silence };
+
+// The process, the server or both die; the server freezes; the connections are cut, or nothing
+// passes on them for a while.
+task<> do_harm(moving_service& here, std::mt19937& random, harm what) {
     const move_found found = co_await here.look();
     ++here.killed_in[found.is_under_way ? found.phase : "between"];
-    const unsigned choice = random() % 10;
-    if (choice == 9) {
-        here.server.freeze();
-        co_await weir::sleep(at_most(random, 2000));
-        here.server.thaw();
-        co_return;
+    const milliseconds moment = at_most(random, is_stress() ? 2000 : 200);
+    if (what != harm::process && what != harm::both && found.phase != "copying") {
+        here.is_hold_disturbed = true;
     }
-    if (choice >= 6) {
-        here.server.kill();
-    }
-    if (choice <= 7) {
-        co_await here.kill();
-    }
-    if (choice >= 6) {
-        co_await weir::sleep(at_most(random, 300));
-        here.server.start();
+    switch (what) {
+        case harm::freeze:
+            here.server.freeze();
+            co_await weir::sleep(moment);
+            here.server.thaw();
+            co_return;
+        case harm::silence:
+            here.network.set({.half_open = true});
+            co_await weir::sleep(moment);
+            here.network.set({});
+            here.network.reset_all();
+            co_return;
+        case harm::cut:
+            here.network.reset_all();
+            co_return;
+        case harm::process:
+            co_await here.kill();
+            co_return;
+        case harm::both:
+        case harm::server:
+            here.server.kill();
+            if (what == harm::both) {
+                co_await here.kill();
+            }
+            co_await weir::sleep(at_most(random, 300));
+            here.server.start();
+            co_return;
     }
 }
 
-task<> wait_for_moves(moving_service& here) {
+harm any_harm(std::mt19937& random) {
+    constexpr harm likely[] = {harm::process, harm::process, harm::process, harm::process,
+                               harm::process, harm::both,    harm::both,    harm::server,
+                               harm::freeze,  harm::cut,     harm::silence};
+    return likely[random() % std::size(likely)];
+}
+
+// Begins it if needed, unless its end is reached.
+task<> wait_for_move(moving_service& here, direction wanted) {
     const weir::clock::time_point end = weir::now() + (is_stress() ? 900s : 60s);
     for (;;) {
-        const move_found found = co_await here.move_on(true);
-        if (!found.is_under_way && !is_postgres_url(found.from)) {
+        const move_found found = co_await here.move_on(wanted);
+        if (!found.is_under_way && found.phase != "away" &&
+            is_postgres_url(found.from) == (wanted == direction::there)) {
             co_return;
         }
-        WEIR_ASSERT_LT(weir::now(), end) << found.phase << " " << found.error;
+        if (weir::now() > end) {
+            throw std::runtime_error("the move has not ended: " + found.phase + " " + found.error);
+        }
         co_await weir::sleep(20ms);
     }
 }
 
-task<> move_under_fire(std::size_t ended, std::size_t pending, int kills, int longest_ms) {
-    moving_service here(ended, pending);
-    std::mt19937 random(static_cast<unsigned>(from_environment("WEIR_MOVE_SEED", 9)));
-    co_await here.fill();
-    here.callers.start(8);
-    for (int i = 0; i < kills;) {
-        if (here.one == nullptr) {
-            const bool is_there = co_await here.start();
-            if (!is_there) {
-                continue;
+// Until the move is in this phase or has passed it.
+task<> wait_for_phase(moving_service& here, std::string_view wanted) {
+    using phase = store_move_state::phase;
+    const auto has_come = [&](const move_found& found) {
+        for (const phase each :
+             {phase::copying, phase::following, phase::comparing, phase::switching}) {
+            if (to_string(each) == wanted) {
+                return true;
+            }
+            if (to_string(each) == found.phase) {
+                return false;
             }
         }
-        co_await here.move_on();
-        // Most kills come in the middle of a move, some right after its begin or end.
-        co_await weir::sleep(at_most(random, random() % 4 == 0 ? 60 : longest_ms));
-        co_await harm(here, random);
-        ++i;
+        return true;
+    };
+    const weir::clock::time_point end = weir::now() + (is_stress() ? 900s : 60s);
+    for (;;) {
+        const move_found found = co_await here.look();
+        if (found.phase != "away" && (!found.is_under_way || has_come(found))) {
+            co_return;
+        }
+        if (weir::now() > end) {
+            throw std::runtime_error("the move does not go on: " + found.phase + " " + found.error);
+        }
+        co_await weir::sleep(1ms);
     }
-    while (here.one == nullptr) {
-        co_await here.start();
-    }
-    const std::size_t before = here.callers.times.size();
-    co_await wait_for_moves(here);
+}
+
+// The service ends, and everything is right.
+task<> check_move(moving_service& here, std::size_t ended) {
     co_await here.callers.stop();
     co_await until_idle(here.callers, *here.one, is_stress() ? 900s : 60s);
     here.one->signal(SIGTERM);
     const weir::exit_status status = co_await here.one->ended();
     EXPECT_TRUE(status.success()) << status.text();
+    WEIR_ASSERT_FALSE(is_postgres_url(here.at.database()));
 
     contents kept = co_await read_store(here.at);
     std::size_t old = 0;
@@ -281,21 +333,96 @@ task<> move_under_fire(std::size_t ended, std::size_t pending, int kills, int lo
         std::printf(" %s %d", phase.c_str(), count);
     }
     std::printf("\n");
+    if (is_stress()) {
+        EXPECT_LE(here.longest_hold, 1.0) << "writes were held for too long";
+        EXPECT_LE(quantile(0.99), 2000) << "submits took too long";
+    }
+}
+
+// Kills at random moments, and then a move back that is left alone.
+task<> move_under_fire(std::size_t ended, std::size_t pending, int kills, int longest_ms) {
+    moving_service here(ended, pending);
+    std::mt19937 random(static_cast<unsigned>(from_environment("WEIR_MOVE_SEED", 9)));
+    co_await here.fill();
+    here.callers.start(8);
+    for (int i = 0; i < kills;) {
+        if (here.one == nullptr) {
+            const bool is_there = co_await here.start();
+            if (!is_there) {
+                continue;
+            }
+        }
+        co_await here.move_on();
+        // Most kills come in the middle of a move, some right after its begin or end, and some in
+        // the phases that are short.
+        if (i % 5 == 4) {
+            co_await wait_for_phase(here, i % 10 == 4 ? "comparing" : "switching");
+        } else {
+            co_await weir::sleep(at_most(random, random() % 4 == 0 ? 60 : longest_ms));
+        }
+        co_await do_harm(here, random, any_harm(random));
+        ++i;
+    }
+    while (here.one == nullptr) {
+        co_await here.start();
+    }
+    const std::size_t before = here.callers.times.size();
+    co_await wait_for_move(here, direction::back);
+    co_await check_move(here, ended);
     EXPECT_GE(here.moves, 2);
-    EXPECT_GT(times.size(), before);
+    EXPECT_GT(here.callers.times.size(), before);
+}
+
+// There and back, harmed once in each phase, and again in one of them.
+task<> move_harmed_in_each_phase() {
+    constexpr std::pair<std::string_view, harm> there[] = {{"copying", harm::process},
+                                                           {"following", harm::cut},
+                                                           {"comparing", harm::both},
+                                                           {"switching", harm::process}};
+    constexpr std::pair<std::string_view, harm> back[] = {{"copying", harm::freeze},
+                                                          {"comparing", harm::process},
+                                                          {"switching", harm::server},
+                                                          {"following", harm::silence}};
+    constexpr std::size_t ended = 1500;
+    moving_service here(ended, 50);
+    here.callers.most_tasks = 2000;  // however long it takes
+    std::mt19937 random(9);
+    co_await here.fill();
+    here.callers.start(4);
+    for (const direction to : {direction::there, direction::back}) {
+        for (const auto& [phase, what] : to == direction::there ? there : back) {
+            while (here.one == nullptr) {
+                co_await here.start();
+            }
+            co_await here.move_on(to);
+            co_await wait_for_phase(here, phase);
+            co_await do_harm(here, random, what);
+        }
+        while (here.one == nullptr) {
+            co_await here.start();
+        }
+        co_await wait_for_move(here, to);
+    }
+    co_await check_move(here, ended);
+    EXPECT_EQ(here.moves, 2);
+    EXPECT_GE(here.killed_in.size(), 3U);
+}
+
+TEST(ServiceMove, HarmedInEachPhaseUnderLoad) {
+    if (WEIR_RECYCLES_FRAMES == 0) {
+        GTEST_SKIP() << "with sanitizers, starting the service ten times takes too long";
+    }
+    weir::run(move_harmed_in_each_phase());
 }
 
 TEST(ServiceMove, KilledAtRandomMomentsUnderLoad) {
-    if (is_stress()) {
-        weir::run(move_under_fire(from_environment("WEIR_MOVE_ENDED", 1'000'000),
-                                  from_environment("WEIR_MOVE_PENDING", 100'000),
-                                  static_cast<int>(from_environment("WEIR_MOVE_KILLS", 100)),
-                                  static_cast<int>(from_environment("WEIR_MOVE_LONGEST", 20'000))));
-    } else if (std::getenv("WEIR_MOVE_SHORT") != nullptr) {
-        weir::run(move_under_fire(300, 50, 8, 500));
-    } else {
-        GTEST_SKIP() << "WEIR_STRESS=1 or WEIR_MOVE_SHORT=1 runs it";
+    if (!is_stress()) {
+        GTEST_SKIP() << "WEIR_STRESS=1 runs it";
     }
+    weir::run(move_under_fire(from_environment("WEIR_MOVE_ENDED", 1'000'000),
+                              from_environment("WEIR_MOVE_PENDING", 100'000),
+                              static_cast<int>(from_environment("WEIR_MOVE_KILLS", 100)),
+                              static_cast<int>(from_environment("WEIR_MOVE_LONGEST", 20'000))));
 }
 
 // The disk of the target is full for a while: the service goes on, and so does the move in the end.
@@ -329,7 +456,7 @@ task<> move_to_a_full_disk() {
     co_await weir::sleep(100ms);
     EXPECT_GT(here.callers.acknowledged.size(), before);
     WEIR_ASSERT_EQ(::prlimit(here.one->pid(), RLIMIT_FSIZE, &enough, nullptr), 0);
-    co_await wait_for_moves(here);
+    co_await wait_for_move(here, direction::back);
     co_await here.callers.stop();
     co_await until_idle(here.callers, *here.one);
     here.one->signal(SIGTERM);

@@ -125,7 +125,8 @@ public:
     // The URL to submit to, called for each request; empty if no process is available.
     std::function<std::string()> target;
     std::set<std::int64_t> acknowledged;
-    std::size_t refused = 0;  // 503
+    std::size_t most_tasks = 1'000'000'000;  // then they submit no more
+    std::size_t refused = 0;                 // 503
     std::size_t unanswered = 0;
     std::vector<weir::clock::duration> times;  // of submits that were answered
 
@@ -145,7 +146,9 @@ public:
 private:
     task<> submit_forever(bool is_named) {
         while (!is_stopping_) {
-            co_await submit_one(is_named);
+            if (acknowledged.size() < most_tasks) {
+                co_await submit_one(is_named);
+            }
             co_await weir::sleep(std::chrono::microseconds(random_() % 4000));
         }
     }

@@ -291,6 +291,31 @@ TEST(StoreMover, MovesThereAndBackUnderLoad) {
     });
 }
 
+// Rows that change with each call are copied again a few times, not once for each change of others.
+TEST(StoreMover, FollowsChangesInFewSteps) {
+    run_live([](live_bench& at) -> task<> {
+        co_await at.open();
+        co_await at.fill(1000, 0);
+        at.here.mover->begin(at.url, at.schema(1));
+        at.start_load();
+        while (at.here.mover->state().rows == 0) {
+            co_await weir::sleep(1ms);
+        }
+        co_await at.fill(0, 3000);  // each of them is a note of several tables
+        co_await at.wait_for_end();
+        EXPECT_EQ(at.here.mover->state().what, phase::moved)
+            << text_of_phase(at.here.mover->state());
+        co_await at.stop_load();
+        co_await at.drop();
+        weir::sqlite::database former = co_await weir::sqlite::open(at.file);
+        const weir::sqlite::rows steps =  // each of them has written it
+            co_await former.query("SELECT value FROM meta WHERE name = 'probes'");
+        EXPECT_LT(steps[0].get<std::int64_t>(0), 400);
+        std::printf("%lld steps\n", static_cast<long long>(steps[0].get<std::int64_t>(0)));
+        co_await former.close();
+    });
+}
+
 // Stopped in any of its phases and opened again, dozens of times, with calls in between.
 TEST(StoreMover, ContinuesWhereverItWasInterrupted) {
     run_live([](live_bench& at) -> task<> {

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <utility>
@@ -29,7 +30,7 @@ namespace {
 
 // So few changes are copied while writes wait.
 constexpr std::uint64_t last_changes = 3000;
-constexpr clock::duration longest_slow_down = 50ms;
+constexpr clock::duration longest_slow_down = 200ms;
 
 [[noreturn]] void refuse_live_move(const std::string& why) {
     throw store_unavailable(why, db::retry_advice::no);
@@ -243,48 +244,53 @@ task<> live_move::copy_tables() {
         }
         row_copier copier(sides, each);
         co_await copier.find_place();
-        std::size_t count = 1;
-        while (count > 0) {
+        while (!copier.is_complete()) {
             check_aborted();
             const clock::time_point begun = weir::now();
-            count = co_await copier.copy_some();
+            const std::size_t count = co_await copier.copy_some();
             state_.rows += count;
             co_await pause_after(begun);
         }
     }
 }
 
-task<std::uint64_t> live_move::count_notes() {
-    std::uint64_t all = 0;
+task<std::vector<std::uint64_t>> live_move::count_notes() {
+    std::vector<std::uint64_t> counts;
     const sql_work count = [&](sql_session& session) {
-        all = 0;
+        counts.clear();
         for (const table_layout& each : tables_) {
-            all += change_notes::has_notes(each) ? change_notes::count(session, each) : 0;
+            counts.push_back(change_notes::has_notes(each) ? change_notes::count(session, each)
+                                                           : 0);
         }
     };
     co_await from_->read(count);
-    co_return all;
+    co_return counts;
 }
 
-// Each round has fewer changes, since it takes less time; if not, writes have to wait a moment.
+// Each round has fewer changes, since it takes less time; if not, writes have to wait a moment. A
+// round has no more of each table than there was when it began: some rows, such as those of queues,
+// change as fast as they are copied.
 task<> live_move::follow_changes() {
     state_.what = store_move_state::phase::following;
     const copy_sides sides{*from_, *to_, plan_.is_to_postgres(), target_};
     clock::duration slow_down(0);
-    std::uint64_t left = co_await count_notes();
+    std::vector<std::uint64_t> notes = co_await count_notes();
+    std::uint64_t left = std::accumulate(notes.begin(), notes.end(), std::uint64_t{0});
     while (left > 0) {
-        for (const table_layout& each : tables_) {
-            row_copier copier(sides, each);
+        for (std::size_t i = 0; i < tables_.size(); ++i) {
+            row_copier copier(sides, tables_[i]);
             copier.follow_all_rows();
             std::uint64_t copied = 0;
             std::size_t count = 1;
-            while (count > 0 && copied < left) {
+            while (count > 0 && copied < notes[i]) {
                 check_aborted();
                 count = co_await copier.follow_some();
                 copied += count;
             }
         }
-        const std::uint64_t former = std::exchange(left, co_await count_notes());
+        notes = co_await count_notes();
+        const std::uint64_t former =
+            std::exchange(left, std::accumulate(notes.begin(), notes.end(), std::uint64_t{0}));
         if (left <= last_changes) {
             break;
         }

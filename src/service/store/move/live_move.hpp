@@ -66,7 +66,7 @@ private:
     task<bool> has_arrived();
     task<> lower_fence();
     task<> finish();
-    task<std::uint64_t> count_notes();
+    task<std::vector<std::uint64_t>> count_notes();  // by table
     void check_aborted() const;
     task<> pause_after(clock::time_point begun);
 

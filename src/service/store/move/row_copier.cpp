@@ -218,6 +218,7 @@ task<std::size_t> row_copier::copy_some() {
         }
         if (error == nullptr) {
             last_ = table_.key_of(rows.back());
+            is_complete_ = rows.size() < limit;
             co_return rows.size();
         }
         if (is_repeated || !change_notes::has_notes(table_)) {
