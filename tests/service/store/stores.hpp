@@ -167,8 +167,12 @@ inline std::string schema_of(const std::string& folder) {
     }
     return name;
 }
-// Of the server that all tests share; of a pooler in front of it where all are to go through one.
+// Of the server that all tests share, with settings for its connections where there are any; of a
+// pooler in front of it where all are to go through one.
 inline std::string postgres_url() {
+    if (const char* const settings = std::getenv("WEIR_TEST_POSTGRES_SETTINGS")) {
+        return weir_test::shared_postgres().url() + "?options=" + settings;
+    }
     if (std::getenv("WEIR_TEST_BEHIND_POOLER") == nullptr) {
         return weir_test::shared_postgres().url();
     }
