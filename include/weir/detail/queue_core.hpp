@@ -88,7 +88,7 @@ protected:
     void abandon_put(listed_operation& stopped) noexcept;
     void abandon_get(listed_operation& stopped) noexcept;
 
-    void begin_close(bool is_empty) noexcept;
+    void begin_close(bool is_empty);                // throws wrong_thread
     void drop_items(std::size_t dropped) noexcept;  // all there are
 
     [[noreturn]] void throw_no_room() const;

@@ -110,6 +110,7 @@ private:
     operation& first_waiting() const noexcept;
     void notify_first(operation::phase notified_as) noexcept;
     void check_locked(const char* what) const;
+    void check_thread(const char* what) const;
 
     detail::split_list members_;  // in front those that were notified
     weir::mutex own_;

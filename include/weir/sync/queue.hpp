@@ -101,11 +101,11 @@ public:
 
     // No more items: puts throw queue_closed, also the waiting ones. Items in the queue can be
     // taken; once it is empty, get() throws queue_closed and next() gives the empty result.
-    void close() noexcept { begin_close(size() == 0); }
+    void close() { begin_close(size() == 0); }
     // The same, and what is in the queue is dropped. join() does not wait for what was dropped.
-    void close_now() noexcept {
-        Storage dropped(std::move(storage_));
+    void close_now() {
         begin_close(true);
+        Storage dropped(std::move(storage_));
         drop_items(dropped.size());
     }
     using queue_core::is_closed;

@@ -36,6 +36,10 @@ bool barrier_operation::ready() noexcept {
     if (to.leaving_ > 0 || to.arrived_ + 1 < to.parties_) {
         return false;
     }
+    if (to.waiters_.has_waiting() &&
+        &wait_list::at(to.waiters_.first_waiting()).waiting_fiber().home() != this_thread.loop) {
+        return false;  // start() refuses it: the others wait on another loop
+    }
     place_ = to.arrived_;
     to.release(to.arrived_);
     return true;

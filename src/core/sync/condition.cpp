@@ -141,8 +141,16 @@ void condition::check_locked(const char* what) const {
     }
 }
 
+// The lock may be held by a thread that does not run the loop of those who wait.
+void condition::check_thread(const char* what) const {
+    if (members_.has_waiting()) {
+        first_waiting().waiting_fiber().home().check_thread(what);
+    }
+}
+
 void condition::notify(std::size_t count) {
     check_locked("condition::notify()");
+    check_thread("condition::notify()");
     for (; count > 0 && members_.has_waiting(); --count) {
         notify_first(operation::phase::notified);
     }
@@ -150,6 +158,7 @@ void condition::notify(std::size_t count) {
 
 void condition::notify_all() {
     check_locked("condition::notify_all()");
+    check_thread("condition::notify_all()");
     while (members_.has_waiting()) {
         notify_first(operation::phase::notified_all);
     }

@@ -57,7 +57,9 @@ void queue_core::abandon_get(listed_operation& stopped) noexcept {
     }
 }
 
-void queue_core::begin_close(bool is_empty) noexcept {
+void queue_core::begin_close(bool is_empty) {
+    putters_.check_thread("queue::close()");
+    getters_.check_thread("queue::close()");
     is_closed_ = true;
     room_ = std::numeric_limits<std::ptrdiff_t>::min() / 2;
     putters_.revoke_granted(wait_state::refused);
