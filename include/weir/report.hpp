@@ -23,7 +23,7 @@ enum class report_kind : unsigned char {
     shutdown,           // tasks that do not end
     unclosed_scope,     // a task_scope was destroyed while its tasks ran
     long_lease,         // an object of a pool is lent for longer than expected
-    dropped_stream,     // debug: a stream was destroyed, and its tasks have yet to end
+    dropped_stream,     // a stream was destroyed, and tasks of it that cannot end were given up
 };
 std::string_view to_string(report_kind kind) noexcept;
 

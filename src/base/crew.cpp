@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A group without a block. Its members keep their own errors: the owner sees them with the results,
 // and one that is never retrieved is reported as that of any task.
+//
+// A stream that is dropped cannot wait for its members, and what they refer to goes next. So those
+// that cannot be ended now are given up: nothing of them runs again. A member that drops the stream
+// itself is on the machine stack; it ends in the background.
+
+#include "core/combine/given_up.hpp"
 
 #include <weir/base/crew.hpp>
 #include <weir/detail/group_support.hpp>
@@ -83,23 +89,31 @@ bool crew::stop_now() noexcept {
             kernel.wait(0);
             home.run_members(*group_);
         }
-    }
-    if (group_->child_count != 0 && home.debug()) {
-        report_dropped();
+        stop_tasks_now(*group_);
+        if (group_->child_count != 0) {
+            give_up_members();
+        }
     }
     return group_->child_count == 0;
 }
 
-void crew::report_dropped() const noexcept {
-    const std::size_t count = group_->child_count;
+void crew::give_up_members() noexcept {
+    const any_handle first(*group_->children.begin());
+    const std::size_t before = group_->child_count;
+    give_up_tasks(*group_);
+    const std::size_t count = before - group_->child_count;
+    if (count == 0) {
+        return;
+    }
     static_cast<loop&>(*group_->home)
         .tell({report_kind::dropped_stream,
                "a stream was dropped, and " + std::to_string(count) +
                    (count == 1 ? " of its tasks has" : " of its tasks have") +
-                   " yet to end: what they refer to must outlive them; read the stream to its end, "
-                   "or use it inside co_await weir::with(stream, body)",
+                   " yet to end, which cannot be awaited: given up without the rest of the "
+                   "clean-up; read the stream to its end, or use it inside "
+                   "co_await weir::with(stream, body)",
                nullptr,
-               any_handle(*group_->children.begin()),
+               first,
                {}});
 }
 

@@ -6,7 +6,8 @@
 // stream's body: however that body ends (its end, an error, a stop, close(), or destruction), the
 // crew is stopped and awaited, and then the source is closed. A destruction cannot await: it ends
 // the members where they are suspended. Those that still have to wait for something (a clean-up, a
-// shield) go on in the background, which debug mode reports.
+// shield) are given up, which is reported: nothing of them runs again, since what they refer to
+// goes next.
 //
 // Members inherit the deadlines around the creation of the stream, as children of a group do. A
 // timeout around a single next() is not inherited: the members also work for later values.
@@ -53,7 +54,8 @@ public:
     // Stops all members and waits for their ends.
     task<void> stop();
     // The same for a stream that is being destroyed, which cannot wait: stops all members and ends
-    // those that wait for nothing but the loop or the kernel. True: none is left.
+    // those that wait for nothing but the loop or the kernel; the others are given up. True: none is
+    // left. False: one of them is running, and has dropped the stream itself.
     bool stop_now() noexcept;
     bool is_stopping() const noexcept { return is_stopping_; }
     // Called in each next(). If the deadline around it is later than the inherited one, that was
@@ -68,7 +70,7 @@ protected:
 
 private:
     void form();
-    void report_dropped() const noexcept;
+    void give_up_members() noexcept;
     void inherit(clock::time_point deadline) noexcept;
     void child_ended(fiber& ended) noexcept override;
 

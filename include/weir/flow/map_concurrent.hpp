@@ -28,9 +28,9 @@
 // When the stream ends early (an error, a stop, close(), or its destruction), all calls are stopped
 // and awaited and the source is closed before next() or close() returns. A destruction cannot
 // await: it ends each call where that is suspended, before the locals that the call may refer to; a
-// call that has to wait before it can end (asynchronous clean-up, a shield) goes on in the
-// background, which debug mode reports. weir::with(stream, body) awaits them all. Items in flight
-// are lost. Errors of calls that no consumer has seen by then are reported to the loop.
+// call that has to wait before it can end (asynchronous clean-up, a shield, work on a thread) is
+// given up, which is reported: nothing of it runs again, and its frame stays in memory.
+// weir::with(stream, body) awaits them all. Items in flight are lost. Errors of calls that no consumer has seen by then are reported to the loop.
 #pragma once
 
 #include <weir/base/crew.hpp>

@@ -10,9 +10,9 @@
 // Sources are streams, queues or ranges (flow/stream_source.hpp). buffer, merge and chunk_within
 // read their sources in tasks of their own, from the first next() on and never further ahead than
 // documented below. However the stream ends, those tasks are stopped and awaited and the sources
-// closed; a destruction ends those that wait for nothing else at once, the others in the
-// background, as with map_concurrent. Items that were read ahead
-// are lost then; a source's error that no consumer has seen by then is reported to the loop.
+// closed; a destruction ends those that wait for nothing else, and gives the others up, as with
+// map_concurrent. Items that were read ahead are lost then; a source's error that no consumer has
+// seen by then is reported to the loop.
 #pragma once
 
 #include <weir/flow/detail/reading.hpp>

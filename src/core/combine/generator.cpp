@@ -239,8 +239,16 @@ void generator_promise_base::leave_at_shutdown(bool closes) noexcept {
 }
 
 void generator_promise_base::close_at_shutdown() noexcept {
-    if (!is_going_home) {
-        end_in_background();
+    if (is_going_home) {
+        return;
+    }
+    // The loop still runs what this starts: nothing has to be ended at once.
+    loop* const at = loop::current_or_null();
+    deferred* const rest = end();
+    if (rest != nullptr && at != nullptr) {
+        run_in_background(rest, *at);
+    } else {
+        delete_all(rest);
     }
 }
 

@@ -3,94 +3,22 @@
 //
 // The hard part is the destructor of a scope that was not closed. It cannot wait, and when it
 // returns, the object that its tasks work for is gone. So it has the walks of their stops run now,
-// nested in whatever runs: the fibers are taken out of the ready queue and stepped one by one,
-// those of their groups included, as long as one of them gets further. What is left waits for
-// something that has not happened; it is put to sleep for ever, under a boundary that never
-// continues, with its frames and operations intact.
+// nested in whatever runs, and what is left is given up: see given_up.cpp.
 
 #include "base/source_place.hpp"
+#include "core/combine/given_up.hpp"
 #include "core/debug/fiber_names.hpp"
 #include "core/debug/task_tree.hpp"
 
-#include <weir/awaitable.hpp>
 #include <weir/error.hpp>
 #include <weir/loop.hpp>
 #include <weir/task_scope.hpp>
-
-#include <mutex>
-#include <vector>
 
 namespace weir {
 
 namespace detail {
 
 namespace {
-
-// On top of a fiber that was given up: whatever wakes it, it does not continue.
-class endless_sleep final : public boundary {
-public:
-    static constexpr const char* boundary_name = "given up";
-
-    endless_sleep() noexcept : boundary(table_of<endless_sleep>) {}
-    next_step advance(fiber&) noexcept { return next_step::suspended(); }
-    next_step stopped(fiber&, walk&) noexcept { return next_step::suspended(); }
-};
-
-bool is_on_machine_stack(fiber& each) noexcept {
-    return !each.has(is_parked) && each.leaf == nullptr && !each.home().is_queued(each);
-}
-
-// Lets the fiber continue now, as a nested eager start does, if it is ready and stopping: a stop is
-// to be delivered, or a boundary that has held one up has its turn.
-bool stop_now(fiber& each) noexcept {
-    loop_core& home = each.home();
-    if (each.has(is_parked) || !(each.has(stop_pending) || each.top->is_boundary())) {
-        return false;
-    }
-    const bool waits = each.leaf != nullptr && !each.has(restart_leaf);
-    if (waits) {
-        if (each.leaf->forwards_to() == nullptr) {
-            return false;  // the operation has not let go
-        }
-        each.leaf = nullptr;  // waits for a task outside of the scope: it need not
-        each.raise(is_interrupted);
-    } else if (!home.unqueue(each)) {
-        return false;  // it runs
-    }
-    thread_state& thread = this_thread;
-    const thread_state outer = thread;
-    thread.loop = &home;
-    thread.call_depth = 0;
-    ++thread.eager_depth;
-    thread.error_is_injected = false;
-    home.step(each);
-    thread.loop = outer.loop;
-    thread.running = outer.running;
-    thread.next = outer.next;
-    thread.budget = outer.budget;
-    thread.call_depth = outer.call_depth;
-    thread.eager_depth = outer.eager_depth;
-    thread.error_is_injected = outer.error_is_injected;
-    return true;
-}
-
-void give_up(fiber& each) noexcept {
-    static std::mutex mutex;
-    static auto& given_up = *new std::vector<any_handle>;  // where leak checkers see them
-    static constinit endless_sleep* sleep = nullptr;
-    {
-        const std::lock_guard lock(mutex);
-        given_up.emplace_back(each);
-        if (sleep == nullptr) {
-            sleep = new endless_sleep;
-        }
-    }
-    each.home().unqueue(each);
-    each.clear(is_stoppable);
-    each.raise(is_cancelled);
-    finish(each);
-    each.top = sleep;
-}
 
 std::string describe_unclosed(const group_state& group, const std::source_location& made) {
     std::string names;
@@ -212,22 +140,12 @@ void task_scope::leave_at_shutdown(bool closes) noexcept {
 void task_scope::drop_tasks() noexcept {
     group_->is_aborting = true;  // accepts no more
     cancel();
-    bool goes_on = true;
-    while (goes_on && group_->child_count != 0) {
-        goes_on = false;
-        for (const any_handle& each : detail::list_tasks(*group_)) {
-            goes_on |= !each.done() && detail::stop_now(each.checked());
-        }
-    }
+    detail::stop_tasks_now(*group_);
     give_up_tasks();
 }
 
 void task_scope::give_up_tasks() noexcept {
-    for (const any_handle& each : detail::list_tasks(*group_)) {
-        if (!each.done() && !detail::is_on_machine_stack(each.checked())) {
-            detail::give_up(each.checked());
-        }
-    }
+    detail::give_up_tasks(*group_);
 }
 
 }  // namespace weir

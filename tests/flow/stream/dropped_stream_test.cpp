@@ -151,12 +151,96 @@ WEIR_TEST(DroppedStream, SourcesEndBeforeTheLocalsOfTheConsumer) {
     EXPECT_EQ(weir::all_tasks().size(), 1u);
 }
 
-// A call that cleans up asynchronously cannot end with the stream. It is stopped, and debug mode
-// says so.
-WEIR_TEST(DroppedStream, CallsThatCleanUpGoOnAndAreReported) {
-    weir::loop::current().set_debug(true);
+// A call that has to wait before it can end, and whatever it refers to goes with the consumer: it is
+// given up, and that is reported, without debug mode too.
+WEIR_TEST(DroppedStream, CallsThatCannotEndAreGivenUpAndReported) {
     weir::testing::expect_report(weir::report_kind::dropped_stream,
-                                 "2 of its tasks have yet to end");
+                                 "4 of its tasks have yet to end");
+    used_by_calls local;
+    int cleaned = 0;
+    weir::promise<int> promise;
+    auto future = promise.get_future();
+    auto consume = [&]() -> task<> {
+        const end_of_local at_end{local};
+        auto clean = [&]() -> task<> {
+            co_await weir::sleep(1s);
+            ++cleaned;
+        };
+        auto use = [&]() -> task<> {
+            const use_at_end note{&local};
+            co_await weir::sleep(1h);
+        };
+        auto work = [&](int number) -> task<int> {
+            const use_at_end note{&local};
+            switch (number) {
+                case 0:
+                    co_return number;
+                case 1:
+                    co_await weir::finally(weir::sleep(1h), clean);
+                    break;
+                case 2:
+                    co_await weir::shield(use());
+                    break;
+                case 3:
+                    co_await weir::gather(use(), weir::finally(use(), clean));
+                    break;
+                default:
+                    co_await weir::with_group([&](weir::task_group& group) -> task<> {
+                        auto shielded = [&]() -> task<> { co_await weir::shield(use()); };
+                        group.spawn(shielded);
+                        co_await weir::sleep(1h);
+                    });
+            }
+            co_return number;
+        };
+        auto results = weir::map_concurrent(weir::range(5), 5, work);
+        co_await results.next();
+        co_await settle_all();
+        throw std::runtime_error("enough");
+    };
+    (void)co_await weir::settle(consume());
+    EXPECT_EQ(local.uses_too_late, 0);
+    co_await weir::sleep(2h);
+    EXPECT_EQ(local.uses_too_late, 0) << "nothing of them runs again";
+    EXPECT_EQ(cleaned, 0);
+    EXPECT_EQ(weir::all_tasks().size(), 1u);
+}
+
+// The others end as if they were alone.
+WEIR_TEST(DroppedStream, CallsBesideOneThatIsGivenUpEnd) {
+    weir::testing::expect_report(weir::report_kind::dropped_stream, "1 of its tasks has yet to end");
+    used_by_calls local;
+    auto other = weir::spawn(wait_in, way::sleeps);
+    auto consume = [&]() -> task<> {
+        const end_of_local at_end{local};
+        auto work = [&](int number) -> task<int> {
+            ++local.begun;
+            const use_at_end note{&local};
+            if (number == 1) {
+                co_await weir::shield(wait_in(way::sleeps));
+            } else if (number == 2) {
+                co_await other;  // a task that is not the stream's
+            } else if (number > 2) {
+                co_await wait_in(way::gathers);
+            }
+            co_return number;
+        };
+        auto results = weir::map_concurrent(weir::range(9), 9, work);
+        co_await results.next();
+        co_await settle_all();
+    };
+    co_await consume();
+    EXPECT_EQ(local.begun, 9);
+    EXPECT_EQ(local.uses, 8);
+    EXPECT_EQ(local.uses_too_late, 0);
+    co_await other.wait();
+    co_await weir::sleep(2h);
+    EXPECT_EQ(local.uses, 8);
+    EXPECT_EQ(weir::all_tasks().size(), 1u);
+}
+
+// The right ways: everything is awaited, and cleaned up.
+WEIR_TEST(DroppedStream, WithAwaitsTheCleanUpOfItsCalls) {
     int cleaned = 0;
     auto clean = [&]() -> task<> {
         co_await weir::sleep(1s);
@@ -168,15 +252,50 @@ WEIR_TEST(DroppedStream, CallsThatCleanUpGoOnAndAreReported) {
         }
         co_return number;
     };
-    {
-        auto results = weir::map_concurrent(weir::range(3), 3, work);
+    auto body = [](auto& results) -> task<> {
         co_await results.next();
-        co_await settle_all();
-    }
-    EXPECT_EQ(cleaned, 0);
-    co_await weir::sleep(2s);
+        co_await settle_all();  // all calls have begun
+        throw std::runtime_error("enough");
+    };
+    WEIR_EXPECT_THROW(weir::with(weir::map_concurrent(weir::range(3), 3, work), body),
+                      std::runtime_error);
     EXPECT_EQ(cleaned, 2);
-    weir::loop::current().set_debug(false);
+    auto closes = [&]() -> task<> {
+        auto& results = co_await weir::closing(weir::map_concurrent(weir::range(3), 3, work));
+        co_await results.next();
+        co_await settle_all();  // all calls have begun
+        throw std::runtime_error("enough");
+    };
+    WEIR_EXPECT_THROW(closes(), std::runtime_error);
+    EXPECT_EQ(cleaned, 4);
+}
+
+// A stream that belongs to no task is closed when its loop shuts down, which awaits the clean-up.
+TEST(DroppedStream, OneThatOutlivesTheMainTaskIsClosedWithItsLoop) {
+    int cleaned = 0;
+    auto clean = [&]() -> task<> {
+        co_await weir::sleep(1s);
+        ++cleaned;
+    };
+    auto work = [&](int number) -> task<int> {
+        if (number > 0) {
+            co_await weir::finally(weir::sleep(1h), clean);
+        }
+        co_return number;
+    };
+    std::optional<generator<int>> results;
+    auto main = [&]() -> task<> {
+        results.emplace(weir::map_concurrent(weir::range(3), 3, work));
+        co_await results->next();
+        co_await weir::sleep(1s);
+    };
+    int reports = 0;
+    weir::loop_options options;
+    options.driver = weir::driver_kind::simulated;
+    options.on_report = [&](const weir::report&) { ++reports; };
+    weir::run(main(), std::move(options));
+    EXPECT_EQ(cleaned, 2);
+    EXPECT_EQ(reports, 0);
 }
 
 // Dropped by one of its own calls: that call cannot end inside its own step.
