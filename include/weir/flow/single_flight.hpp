@@ -120,8 +120,9 @@ private:
             flights_.emplace(key, made);
             try {
                 // With eager starts it may have ended when spawn returns, and be known no more.
-                made->running = weir::spawn(run(this->shared_from_this(), made, key),
-                                            {.name = "single_flight"});
+                made->running =
+                    weir::spawn(run(landing(this->shared_from_this(), made, key)),
+                                {.name = "single_flight"});
             } catch (...) {
                 remove(*made, key);
                 throw;
@@ -199,15 +200,16 @@ private:
             }
         }
 
-        // Ends the flight, however the fiber ends.
+        // Ends the flight, however the fiber ends: a parameter of its task, so that this holds too
+        // when the fiber is stopped before its first step.
         class landing {
         public:
             landing(std::shared_ptr<state> owner, std::shared_ptr<flight> landed, Key key)
                 : owner_(std::move(owner)), flight_(std::move(landed)), key_(std::move(key)) {}
-            landing(const landing&) = delete;
-            landing& operator=(const landing&) = delete;
+            landing(landing&&) noexcept = default;
+            landing& operator=(landing&&) = delete;
             ~landing() {
-                if (!flight_->ended) {
+                if (flight_ != nullptr && !flight_->ended) {
                     end(outcome<Value>::from_cancellation("the call was cancelled"));
                 }
             }
@@ -225,9 +227,7 @@ private:
             Key key_;
         };
 
-        static task<void> run(std::shared_ptr<state> owner, std::shared_ptr<flight> landed,
-                              Key key) {
-            landing place(std::move(owner), std::move(landed), std::move(key));
+        static task<void> run(landing place) {
             while (const std::shared_ptr<flight> before = place.predecessor()) {
                 co_await before->has_ended.wait();
             }

@@ -6,6 +6,7 @@
 #include <weir/flow/loading_cache.hpp>
 #include <weir/flow/prometheus.hpp>
 
+#include <array>
 #include <map>
 #include <random>
 #include <stdexcept>
@@ -297,6 +298,127 @@ WEIR_TEST(LoadingCache, AgreesWithANaiveModel) {
             }
         }
     }
+}
+
+// Readers, changes, refreshing, failures and stops in every order: one load of a key at a time
+// (beside those that an erase has left behind), no value that is older than the latest erase or put,
+// no caller that waits for ever.
+TEST(LoadingCache, HoldsUnderSchedules) {
+    expect_always([]() -> task<> {
+        dice random;
+        constexpr int keys = 3;
+        struct key_state {
+            int version = 1;       // of the source
+            int oldest_valid = 1;  // since the latest erase or put
+            int loads = 0;         // that run
+        };
+        std::array<key_state, keys> state;
+        const bool erases = random.one_in(2);
+        const auto load = [&](int key) -> task<int> {
+            key_state& of = state[static_cast<std::size_t>(key)];
+            const counted here(of.loads);
+            EXPECT_TRUE(erases || of.loads == 1) << "one load at a time";
+            const int version = of.version;
+            co_await pause(random);
+            if (random.one_in(5)) {
+                throw std::runtime_error("the source failed");
+            }
+            co_return version;
+        };
+        weir::loading_cache<int, int> values({.capacity = random.one_in(2) ? 2u : 10u,
+                                              .expire_after = 8ms,
+                                              .refresh_after = 3ms,
+                                              .keep_errors = random.one_in(2) ? 0ms : 2ms},
+                                             load);
+        const auto forget = [&](key_state& of) {
+            of.oldest_valid = ++of.version;
+        };
+        const auto read = [&]() -> task<> {
+            const int key = random.below(keys);
+            key_state& of = state[static_cast<std::size_t>(key)];
+            const int oldest = of.oldest_valid;
+            const auto got = co_await weir::settle(values.get(key));
+            if (got.has_value()) {
+                EXPECT_GE(got.value(), oldest) << "older than an erase before the call";
+                EXPECT_LE(got.value(), of.version);
+            } else {
+                EXPECT_EQ(weir::describe(got.error()), "the source failed");
+            }
+            EXPECT_LE(values.size(), 10u);
+        };
+        const auto change = [&]() -> task<> {
+            for (int i = 0; i < 8; ++i) {
+                co_await pause(random);
+                const int key = random.below(keys);
+                key_state& of = state[static_cast<std::size_t>(key)];
+                switch (erases ? random.below(5) : 4) {
+                    case 0:
+                        forget(of);
+                        values.erase(key);
+                        EXPECT_FALSE(values.peek(key));
+                        break;
+                    case 1:
+                        forget(of);
+                        values.put(key, of.version);
+                        EXPECT_EQ(values.peek(key), of.version);
+                        break;
+                    case 2:
+                        for (key_state& each : state) {
+                            forget(each);
+                        }
+                        values.clear();
+                        EXPECT_EQ(values.size(), 0u);
+                        break;
+                    default:
+                        ++of.version;  // the source alone: old values may be returned
+                }
+            }
+        };
+        std::vector<handle<void>> readers(4);
+        const auto reader = [&](std::size_t number) -> task<> {
+            for (int i = 0; i < 6; ++i) {
+                co_await pause(random);
+                co_await until_done(readers[number], read);
+            }
+        };
+        co_await weir::gather(reader(0), reader(1), reader(2), reader(3), change(),
+                              chaos(random, readers, 10));
+        for (int key = 0; key < keys; ++key) {
+            const auto value = values.peek(key);
+            EXPECT_GE(value.value_or(1000), state[static_cast<std::size_t>(key)].oldest_valid);
+        }
+        co_await values.close();
+        for (const key_state& each : state) {
+            EXPECT_EQ(each.loads, 0);
+        }
+    });
+}
+
+// Closed while callers wait: each of them ends, with a value or invalid_state.
+TEST(LoadingCache, ClosesUnderSchedules) {
+    expect_always([]() -> task<> {
+        dice random;
+        const auto load = [&](int key) -> task<int> {
+            co_await pause(random);
+            co_return key;
+        };
+        weir::loading_cache<int, int> values({.expire_after = 3ms, .refresh_after = 1ms}, load);
+        endings count;
+        const auto read = [&]() -> task<> {
+            co_await pause(random);
+            co_await values.get(random.below(2));
+        };
+        std::vector<handle<void>> readers;
+        for (int i = 0; i < 6; ++i) {
+            readers.push_back(weir::spawn(ended(count, read)));
+        }
+        co_await pause(random);
+        co_await values.close();
+        for (handle<void>& each : readers) {
+            co_await each;
+        }
+        EXPECT_EQ(count.well + count.invalid, 6);
+    });
 }
 
 }  // namespace
