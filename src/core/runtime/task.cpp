@@ -22,6 +22,18 @@ constexpr std::pair<std::string_view, std::string_view> public_names[] = {
     {"weir::detail::race_", "weir::race"},        {"weir::detail::run_group", "weir::with_group"},
     {"weir::detail::scoped", "weir::with_scope"}, {"weir::detail::use_and_close", "weir::with"},
     {"weir::detail::await_", "an operation"},     {"weir::detail::call_owned", "a function"},
+    {"weir::detail::run_with_token", "weir::with_stop_token"},
+    {"weir::detail::open_use_and_close", "weir::with"},
+    {"weir::detail::wait_for_handles", "weir::wait"},
+    {"weir::detail::hedge_once", "weir::hedge"},
+    {"weir::detail::retry_once", "weir::retry"},
+    {"weir::detail::fall_back", "weir::fallback"},
+    {"weir::detail::run_batches", "weir::batch"},
+    {"weir::detail::run_consumers", "weir::consume"},
+    {"weir::detail::run_producers_and_consumers", "weir::produce_and_consume"},
+    {"weir::detail::run_producers", "weir::produce"},
+    {"weir::detail::call_under", "run() of a policy"},
+    {"weir::detail::call_when_admitted", "run() of a policy"},
 };
 
 // Which coroutine was called. It has not run, so the place it is at is its beginning; for one of

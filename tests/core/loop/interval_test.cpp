@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The interval: its ticks in simulated time, with work that takes too long, stops and resets.
 
+#include "support/schedules.hpp"
+
 #include <weir/interval.hpp>
 #include <weir/testing/testing.hpp>
 
@@ -124,6 +126,57 @@ WEIR_TEST(Interval, KeepsItsTimesWhateverTheWorkTakes) {
             co_await weir::sleep(milliseconds(random() % 25));
         }
     }
+}
+
+// One fiber after another takes ticks and is stopped at any time: no tick is lost or comes twice, in
+// any order of the fibers.
+TEST(Interval, KeepsItsTimesUnderSchedulesAndStops) {
+    schedules::expect_under(200, []() -> task<> {
+        schedules::dice random;
+        const auto kind = static_cast<weir::missed_ticks>(random.below(3));
+        weir::interval ticks(10ms, {.missed = kind, .first_at_once = random.one_in(2)});
+        const clock::time_point start = weir::now();
+        std::vector<clock::time_point> due;
+        auto take = [&]() -> task<> {
+            for (;;) {
+                const clock::time_point tick = co_await ticks.next();
+                due.push_back(tick);
+                EXPECT_LE(tick, weir::now()) << "early";
+                co_await schedules::pause(random, 15);
+            }
+        };
+        auto others = [&]() -> task<> {
+            for (;;) {
+                co_await schedules::pause(random, 15);
+            }
+        };
+        auto noise = weir::spawn(others);
+        for (int i = 0; i < 12; ++i) {
+            auto taker = weir::spawn(take);
+            co_await weir::sleep(milliseconds(random.below(40)));
+            taker.cancel();
+            co_await taker.wait();
+        }
+        noise.cancel();
+        co_await noise.wait();
+        for (std::size_t i = 1; i < due.size(); ++i) {
+            EXPECT_GT(due[i], due[i - 1]) << "twice";
+        }
+        if (kind != weir::missed_ticks::delay && !due.empty()) {
+            const auto first = (due.front() - start) / 10ms;
+            const auto periods = static_cast<std::uint64_t>((due.back() - start) / 10ms - first + 1);
+            for (const clock::time_point each : due) {
+                EXPECT_EQ((each - start) % 10ms, 0ms);
+            }
+            if (kind == weir::missed_ticks::burst) {
+                EXPECT_EQ(due.size(), periods) << "lost";
+                EXPECT_EQ(ticks.missed(), 0u);
+            } else {
+                EXPECT_LE(due.size(), periods);
+                EXPECT_GE(due.size() + ticks.missed(), periods) << "lost without being counted";
+            }
+        }
+    });
 }
 
 }  // namespace

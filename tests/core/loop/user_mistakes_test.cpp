@@ -125,6 +125,45 @@ TEST(UserMistakes, ForgottenAwaits) {
             co_return;
         }),
         "weir::with_group was called by");
+    expect_never_awaited(
+        reports_of([]() -> weir::task<> {
+            forget(weir::with_scope([](weir::cancel_scope&) -> weir::task<> { co_return; }));
+            co_return;
+        }),
+        "weir::with_scope was called by");
+    expect_never_awaited(reports_of([]() -> weir::task<> {
+                             forget(weir::with_stop_token(std::stop_token(), work(1)));
+                             co_return;
+                         }),
+                         "weir::with_stop_token was called by");
+    expect_never_awaited(reports_of([]() -> weir::task<> {
+                             forget(weir::intercept(work(1)));
+                             co_return;
+                         }),
+                         "work (");
+    expect_never_awaited(reports_of([]() -> weir::task<> {
+                             forget(weir::gather_settled(work(1), work(2)));
+                             co_return;
+                         }),
+                         "weir::gather_settled was called by");
+    expect_never_awaited(reports_of([]() -> weir::task<> {
+                             std::vector<weir::handle<int>> running;
+                             running.push_back(weir::spawn(work, 1));
+                             forget(weir::wait(running));
+                             co_await running[0];
+                         }),
+                         "weir::wait was called by");
+}
+
+// An operation alone has no memory of its own in which to remember that nothing awaited it, so only
+// the compiler's warning sees this one: docs/pitfalls.md says so.
+TEST(UserMistakes, AnOperationThatIsNeverAwaitedIsNotReported) {
+    const auto log = reports_of([]() -> weir::task<> {
+        auto later = weir::sleep(1s);
+        forget(later);
+        co_return;
+    });
+    EXPECT_TRUE(log.empty());
 }
 
 // What was awaited, or is not begun for a reason, is no mistake.
@@ -223,20 +262,45 @@ TEST(UserMistakes, TheTasksOfCombinatorsAreNamedByTheUsersAwait) {
     EXPECT_TRUE(log[0].created.ends_with(place)) << log[0].created << ", not " << place;
 }
 
-TEST(UserMistakes, ASpawnInAGroupIsNamedByItsCallSite) {
+TEST(UserMistakes, TheTasksOfARaceAreNamedByTheUsersAwait) {
     std::string place;
     const auto log = reports_of([&]() -> weir::task<> {
-        (void)co_await weir::settle(weir::with_group([&](weir::task_group& group) -> weir::task<> {
-            auto sleeps = [](int) -> weir::task<> { co_await weir::sleep_forever(); };
-            auto task = (place = line(), group.spawn(sleeps, 1));
-            forget(work(1));  // reported with this task as its source
-            co_await weir::yield();
-            forget(task);
-            group.cancel();
-        }));
+        auto fails_late = []() -> weir::task<int> {
+            const auto rest = co_await weir::intercept(weir::sleep_forever());
+            (void)rest;
+            throw std::runtime_error("while it was stopped");
+            co_return 0;
+        };
+        auto late = fails_late();
+        place = line(), co_await weir::race(std::move(late), work(1));
     });
     ASSERT_EQ(log.size(), 1u);
-    EXPECT_TRUE(contains(log[0].message, "work (")) << log[0].message;
+    EXPECT_EQ(log[0].kind, report_kind::suppressed_error);
+    EXPECT_TRUE(log[0].created.ends_with(place)) << log[0].created << ", not " << place;
+}
+
+// Whatever is reported about the task says where it was spawned.
+TEST(UserMistakes, ASpawnInAGroupIsNamedByItsCallSite) {
+    std::string places[3];
+    const auto log = reports_of([&]() -> weir::task<> {
+        co_await weir::with_group([&](weir::task_group& group) -> weir::task<> {
+            auto forgets = [](int) -> weir::task<> {
+                forget(work(1));
+                co_return;
+            };
+            (places[0] = line(), group.spawn(forgets, 1));
+            co_await weir::sleep(1s);
+            (places[1] = line(), group.spawn({.name = "named"}, forgets, 1));
+            co_await weir::sleep(1s);
+            (places[2] = line(), group.spawn(forgets(1)));
+        });
+    });
+    ASSERT_EQ(log.size(), 3u);
+    for (std::size_t index = 0; index < 3; ++index) {
+        EXPECT_TRUE(contains(log[index].message, "work (")) << log[index].message;
+        EXPECT_TRUE(log[index].created.ends_with(places[index]))
+            << log[index].created << ", not " << places[index];
+    }
 }
 
 // ---- a task that leaves its body without co_return ----------------------------------------------
@@ -335,7 +399,12 @@ TEST(UserMistakes, WakingFromAnotherThread) {
         waiters.push_back(weir::spawn(waits_for_permit));
         waiters.push_back(weir::spawn(waits_for_value));
         co_await weir::yield();
+        weir::cancel_scope scope;
+        auto sleeps_in_scope = [&]() -> weir::task<> { co_await scope.run(weir::sleep_forever()); };
+        waiters.push_back(weir::spawn(sleeps_in_scope));
+        co_await weir::yield();
         std::thread([&] {
+            EXPECT_THROW(scope.cancel(), weir::wrong_thread);
             EXPECT_THROW(event.set(), weir::wrong_thread);
             EXPECT_THROW(queue.put_now(1), weir::wrong_thread);
             EXPECT_THROW(semaphore.release(), weir::wrong_thread);
@@ -347,6 +416,25 @@ TEST(UserMistakes, WakingFromAnotherThread) {
             each.cancel();
             co_await each.wait();
         }
+    };
+    weir::run(main(), std::move(options));
+}
+
+TEST(UserMistakes, CancellingAGroupFromAnotherThread) {
+    weir::loop_options options = weir_test::simulated();
+    options.debug = false;
+    auto main = []() -> weir::task<> {
+        co_await weir::with_group([](weir::task_group& group) -> weir::task<> {
+            auto sleeps = []() -> weir::task<> { co_await weir::sleep_forever(); };
+            auto child = group.spawn(sleeps);
+            co_await weir::yield();
+            std::thread([&] {
+                EXPECT_THROW(group.cancel(), weir::wrong_thread);
+                EXPECT_THROW(group.spawn(sleeps), weir::wrong_thread);
+            }).join();
+            EXPECT_FALSE(child.done());
+            group.cancel();
+        });
     };
     weir::run(main(), std::move(options));
 }
