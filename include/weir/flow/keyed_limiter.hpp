@@ -105,12 +105,12 @@ public:
         return refuse(answer);
     }
     // co_await admit(key): the same, after a wait if that helps.
-    [[nodiscard]] auto admit(Key key, double tokens = 1) {
+    auto admit(Key key, double tokens = 1) {
         check(tokens);
         return detail::keyed_wait<Key, keyed_limiter, false>(*this, std::move(key), tokens);
     }
     // co_await acquire(key): the time waited. Throws refused.
-    [[nodiscard]] auto acquire(Key key, double tokens = 1) {
+    auto acquire(Key key, double tokens = 1) {
         check(tokens);
         return detail::keyed_wait<Key, keyed_limiter, true>(*this, std::move(key), tokens);
     }
@@ -224,8 +224,8 @@ public:
     admission<let_through> try_acquire_at(clock::time_point at, double tokens = 1) {
         return limiter_->try_acquire_at(at, key_, tokens);
     }
-    [[nodiscard]] auto admit(double tokens = 1) { return limiter_->admit(key_, tokens); }
-    [[nodiscard]] auto acquire(double tokens = 1) { return limiter_->acquire(key_, tokens); }
+    auto admit(double tokens = 1) { return limiter_->admit(key_, tokens); }
+    auto acquire(double tokens = 1) { return limiter_->acquire(key_, tokens); }
     clock::duration retry_after(double tokens = 1) const {
         return limiter_->retry_after(key_, tokens);
     }

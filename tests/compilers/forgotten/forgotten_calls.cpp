@@ -2,9 +2,12 @@
 // Calls whose co_await was forgotten, one a line between the two marks: each must be a warning.
 
 #include <weir/db/pg/database.hpp>
+#include <weir/db/redis/limiter.hpp>
 #include <weir/db/sqlite/database.hpp>
 #include <weir/flow/flow.hpp>
 #include <weir/foreign.hpp>
+#include <weir/http/client.hpp>
+#include <weir/http/host_policies.hpp>
 #include <weir/io/io.hpp>
 #include <weir/io/tls.hpp>
 #include <weir/weir.hpp>
@@ -24,10 +27,12 @@ weir::task<int> work(int number) {
 weir::task<> save(std::string) {
     co_await weir::sleep(1ms);
 }
+const std::vector<int> some_items{1, 2};
 auto make = [] { return work(1); };
 auto scoped = [](weir::cancel_scope&) -> weir::task<> { co_return; };
 auto grouped = [](weir::task_group&) -> weir::task<> { co_return; };
 auto cleanup = []() -> weir::task<> { co_return; };
+weir::task<weir::http::client_response> sends();
 auto uses_pg = [](weir::pg::transaction&) -> weir::task<> { co_return; };
 auto uses_sqlite = [](weir::sqlite::transaction&) -> weir::task<> { co_return; };
 auto uses_rows = [](weir::sqlite::session&) { return 1; };
@@ -52,6 +57,15 @@ struct things {
     weir::circuit_breaker& breaker;
     weir::bulkhead& bulkhead;
     weir::retry_policy& retry;
+    weir::hedge_policy& hedging;
+    weir::fallback_policy<int>& spare;
+    weir::adaptive_limit& adaptive;
+    weir::pipeline<weir::retry_policy>& pipeline;
+    weir::keyed_limiter<std::string>& keyed;
+    weir::keyed_limiter<std::string>::bound& bound;
+    weir::redis::limiter& shared_limiter;
+    weir::http::host_policies& hosts;
+    weir::http::url& page;
     weir::pool<int>& pool;
     weir::worker_pool& workers;
     weir::batcher<int, int>& batcher;
@@ -85,6 +99,7 @@ void forget(things& the, std::array<char, 10>& buffer) {
     work(1);
     weir::timeout(1s, work(1));
     weir::timeout_or(1s, work(1), 2);
+    weir::timeout_at(weir::now(), work(1));
     weir::shield(work(1));
     weir::shield(the.handle);
     weir::settle(work(1));
@@ -130,7 +145,26 @@ void forget(things& the, std::array<char, 10>& buffer) {
     the.breaker.settle(make);
     the.bulkhead.acquire();
     the.bulkhead.run(make);
+    the.bulkhead.settle(make);
+    the.limiter.settle(make);
+    the.hedging.run(make);
+    the.hedging.settle(make);
+    the.spare.run(make);
+    the.spare.settle(make);
+    the.adaptive.run(make);
+    the.adaptive.settle(make);
+    the.adaptive.acquire();
+    the.pipeline.run(make);
+    the.pipeline.settle(make);
+    the.keyed.acquire("x");
+    the.keyed.admit("x");
+    the.bound.acquire();
+    the.bound.admit();
+    the.shared_limiter.run(make);
+    the.shared_limiter.settle(make);
+    the.hosts.run(the.page, weir::http::method::get, sends);
     the.retry.run(make);
+    the.retry.settle(make);
     weir::retry({}, make);
     the.pool.acquire();
     the.pool.admit();
@@ -147,7 +181,9 @@ void forget(things& the, std::array<char, 10>& buffer) {
     weir::map_concurrent(std::vector<int>{1}, 1, work);
     the.channel.send(1);
     the.channel.receive();
+    the.channel.next();
     the.threads.run([] { return 1; });
+    the.threads.map(some_items, [](int) {});
     weir::run_blocking([] { return 1; });
     weir::run_command({"ls"});
     the.process.wait();

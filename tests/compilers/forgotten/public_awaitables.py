@@ -21,11 +21,16 @@ SKIPPED = {"base", "detail", "program", "testing"}
 # Functions with deduced results that nobody awaits, and what authors of awaitables and policies
 # use.
 NOT_AWAITED = {
-    *("begin", "end", "get", "make_operation", "around", "run_on_threads", "on_threads"),
+    *("begin", "end", "make_operation", "around", "run_on_threads", "on_threads"),
     "loop::submit",
-    *("perform", "from", "map", "filter", "take", "enumerate", "chunk", "retrying", "weir::run"),
-    *("task_scope::spawn", "worker_pool::try_submit", "thread_pool::try_run", "timeout_at"),
+    *("perform", "from", "weir::map", "weir::filter", "weir::take", "weir::enumerate"),
+    *("weir::chunk", "weir::retrying", "weir::run"),
+    *("task_scope::spawn", "worker_pool::try_submit", "thread_pool::try_run"),
 }
+# The names that users know for class templates.
+ALIASES = {"weir::token_bucket": "weir::limiter", "weir::queue": "weir::basic_queue"}
+# Fewer awaitable types than that: the headers were not understood.
+LEAST_AWAITED = 55
 # What stands for template parameters that int cannot stand for.
 STAND_INS = {"Stream": "io::socket", "Resource": "io::socket", "<limiter>": "<token_bucket>"}
 # Has the compiler say where a type is awaitable.
@@ -187,16 +192,45 @@ def write_program(functions):
     return lines, names
 
 
+OBJECT = re.compile(r"^    ([\w:<>, ]+)& (\w+);$", re.MULTILINE)
+
+
+def objects_by_class(calls):
+    """The members of `things` by their classes: {"weir::mutex": ["the.mutex"], ...}."""
+    found = {}
+    for kind, name in OBJECT.findall(calls):
+        full_name = "::".join(re.sub(r"<.*?>", "", kind).split("::")[-2:])
+        found.setdefault(ALIASES.get(full_name, full_name), []).append(f"the.{name}")
+    return found
+
+
+def innermost(scopes):
+    """The last two names of the scope: 'weir::mutex', 'io::socket', 'watch::follower'."""
+    names = "::".join(re.sub("<.*", "", each.name) for each in scopes if each.name)
+    return "::".join(names.split("::")[-2:])
+
+
+def is_in_list(scopes, name, calls, objects):
+    """Is this function called, of this class or in this namespace?"""
+    if scopes[-1].kind != "namespace":
+        known = objects.get(innermost(scopes), [])
+        return any(f"    {each}.{name}(" in calls for each in known)
+    space = innermost(scopes).split("::")[-1]
+    return re.search(rf"\b{space}::{name}\(", calls) is not None
+
+
 def check_calls(functions, calls):
     """Functions with a deduced result, or an operation of their class's own, that no call has."""
     silent = []
+    objects = objects_by_class(calls)
     for header, scopes, _, result, name in functions:
         is_operation = result.endswith("_operation") and is_of_class(scopes, result)
-        is_called = result == "auto" or is_operation
-        if not is_called or re.search(rf"\b{name}\(", calls):
+        if result != "auto" and not is_operation:
             continue
-        if not {name, f"{re.sub('<.*', '', scopes[-1].name)}::{name}"} & NOT_AWAITED:
-            silent.append(f"{header}: {scopes[-1].name}::{name}(): no call in the list")
+        full_name = f"{innermost(scopes).split('::')[-1]}::{name}"
+        if is_in_list(scopes, name, calls, objects) or {name, full_name} & NOT_AWAITED:
+            continue
+        silent.append(f"{header}: {full_name}(): no call in the list")
     return silent
 
 
@@ -228,7 +262,7 @@ def main():
     print("\n".join(failures) or f"{awaited} awaitable types of {len(functions)} functions")
     if done.returncode != 0:
         print("\n".join(line for line in done.stderr.splitlines() if "error:" in line))
-    return 1 if failures or done.returncode != 0 or awaited == 0 else 0
+    return 1 if failures or done.returncode != 0 or awaited < LEAST_AWAITED else 0
 
 
 if __name__ == "__main__":
