@@ -14,6 +14,7 @@ public:
     ~memory_store() override;
 
     task<saved_crawl> open(std::string identity, bool accept_changes) override;
+    task<saved_crawl> peek() override;
     task<> each_url(std::function<void(const known_url&)> visit) override;
     task<> commit(const commit_batch& batch) override;
     task<std::vector<url_row>> pending(pending_query query) override;

@@ -28,6 +28,7 @@ public:
     ~sqlite_store() override;
 
     task<saved_crawl> open(std::string identity, bool accept_changes) override;
+    task<saved_crawl> peek() override;
     task<> each_url(std::function<void(const known_url&)> visit) override;
     task<> commit(const commit_batch& batch) override;
     task<std::vector<url_row>> pending(pending_query query) override;
@@ -39,9 +40,6 @@ public:
     task<> each_anchors(std::function<bool(url_id, const std::string&)> visit) override;
     task<std::uint64_t> retry_failed() override;
     task<> close() override;
-
-    // What a finished or running crawl has, without opening it for a run.
-    task<saved_crawl> peek();
 
 private:
     struct parts;

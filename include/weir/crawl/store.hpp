@@ -142,6 +142,8 @@ struct known_url {
     bool is_pending = false;
 };
 
+class shared_crawl;
+
 class store {
 public:
     store(const store&) = delete;
@@ -152,6 +154,8 @@ public:
     // not change between runs, as crawl_options::identity() has them. Throws store_error that names
     // what differs, unless `accept_changes`.
     virtual task<saved_crawl> open(std::string identity, bool accept_changes) = 0;
+    // What a finished or running crawl has, without opening it for a run.
+    virtual task<saved_crawl> peek() = 0;
     // All URLs in the order of their ids.
     virtual task<> each_url(std::function<void(const known_url&)> visit) = 0;
     // Durable when it returns. Throws store_error; then nothing of it was stored.
@@ -172,6 +176,9 @@ public:
     // Makes failed and skipped pages pending again. The number of pages.
     virtual task<std::uint64_t> retry_failed() = 0;
     virtual task<> close() = 0;
+
+    // Of a store on which several nodes work at a time, else null.
+    virtual shared_crawl* shared() noexcept { return nullptr; }
 
 protected:
     store() = default;

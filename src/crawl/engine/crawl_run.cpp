@@ -117,6 +117,11 @@ crawl_run::crawl_run(crawl_options options, fetcher& from, store& to)
     for (std::size_t i = 0; i < sitemaps_.size(); ++i) {
         options_.sitemaps[i] = rules_.normal(sitemaps_[i]).text();
     }
+    if (shared_crawl* const others = store_.shared()) {
+        share_.emplace(*others, crawl_share::parts{frontier_, robots_, recorder_});
+        share_->changed = [this] { wake_.set(); };
+        share_->on_host = [this](crawl_host& host) { discover_sitemaps(host); };
+    }
     frontier_.allows = [this](const crawl_host& host, const url_row& row) {
         return robots_.allows(host, std::string_view(row.url).substr(host.row.origin.size()));
     };
@@ -133,16 +138,27 @@ task<crawl_summary> crawl_run::run() {
         throw invalid_state("crawler: run() can be called once");
     }
     began_ = now();
-    co_await load();
+    if (share_) {
+        co_await join();
+    } else {
+        co_await load();
+    }
     const auto record = [this](task_group& group) -> task<> {
         const auto after_commit = [this](commit_batch& batch) -> task<> {
             return committed(batch);
         };
         group.spawn(recorder_.run(after_commit));
         add_seeds();
+        handle<> polling;
+        if (share_) {
+            polling = group.spawn(share_->run());
+        }
         const auto fetch = [this](task_group& fetches) -> task<> { return crawl_all(fetches); };
         co_await with_group(fetch);
         recorder_.finish();
+        if (share_) {
+            polling.cancel();
+        }
     };
     try {
         co_await with_group(record);
@@ -153,7 +169,7 @@ task<crawl_summary> crawl_run::run() {
         throw;
     }
     crawl_summary summary;
-    summary.totals = recorder_.totals;
+    summary.totals = totals();
     summary.why = is_stopping_                   ? stop_reason_
                   : summary.totals.pending() > 0 ? stop_reason::max_pages
                                                  : stop_reason::complete;
@@ -163,6 +179,9 @@ task<crawl_summary> crawl_run::run() {
     summary.time = now() - began_;
     co_await recorder_.close_sinks(summary.why == stop_reason::complete ||
                                    summary.why == stop_reason::max_pages);
+    if (share_) {
+        co_await share_->leave();
+    }
     co_return summary;
 }
 
@@ -203,6 +222,30 @@ task<> crawl_run::load() {
     };
     co_await store_.each_url(visit);
     insert_prefetched();
+    co_await restore_traps();
+    for (std::size_t i = 0; i < has_pending.size(); ++i) {
+        if (has_pending[i]) {
+            frontier_.assume_stored(frontier_.host(static_cast<host_id>(i + 1)));
+        }
+    }
+    co_await recorder_.open_sinks(saved.positions);
+}
+
+task<> crawl_run::join() {
+    saved_crawl saved = co_await share_->join(options_, accepts_changes);
+    options_.max_pages_per_host = crawl_options::unlimited;  // the store counts for all nodes
+    pages_.set_seed(saved.seed);
+    links_.start(saved.seed, saved.last_id);
+    traps_.start(saved.seed);
+    recorder_.totals = saved.totals;
+    seen_.reserve(saved.last_id);
+    const auto visit = [this](const known_url& each) { seen_.insert(each.fingerprint); };
+    co_await store_.each_url(visit);
+    co_await restore_traps();
+    co_await recorder_.open_sinks(saved.positions);
+}
+
+task<> crawl_run::restore_traps() {
     if (traps_.is_used()) {
         const auto restore = [this](const page_record& page) {
             traps_.restore(page);
@@ -210,12 +253,6 @@ task<> crawl_run::load() {
         };
         co_await store_.each_page(restore);
     }
-    for (std::size_t i = 0; i < has_pending.size(); ++i) {
-        if (has_pending[i]) {
-            frontier_.assume_stored(frontier_.host(static_cast<host_id>(i + 1)));
-        }
-    }
-    co_await recorder_.open_sinks(saved.positions);
 }
 
 void crawl_run::add_seeds() {
@@ -232,7 +269,9 @@ void crawl_run::add_seeds() {
     }
     record_new(std::move(rows));
     for (const http::url& each : scope_of(seeds_, sitemaps_)) {
-        if (crawl_host* const host = frontier_.find(each.origin())) {
+        crawl_host* const host =
+            share_ ? &frontier_.host_of(each.origin()) : frontier_.find(each.origin());
+        if (host != nullptr) {
             host->has_credentials = true;
             discover_sitemaps(*host);
         }
@@ -318,7 +357,8 @@ bool crawl_run::is_behind() const noexcept {
 }
 
 bool crawl_run::is_done() const noexcept {
-    return flights_.empty() && recorder_.is_idle() && frontier_.is_empty();
+    return flights_.empty() && recorder_.is_idle() &&
+           (share_ ? share_->is_over() : frontier_.is_empty());
 }
 
 bool crawl_run::start_jobs(task_group& fetches) {
@@ -383,11 +423,14 @@ task<> crawl_run::prepare(std::unique_ptr<flight> place, crawl_host& host) {
 
 task<> crawl_run::refill(crawl_host& host) {
     const url_window::key from = host.window.begin_refill();
+    const host_id id = share_ ? host.stored_as : host.row.id;
+    const url_id last = share_ ? share_->admitted() : admitted_;
     std::vector<url_row> rows = co_await store_.pending(
-        pending_query{host.row.id, from.priority, from.id, admitted_, url_window::capacity});
+        pending_query{id, from.priority, from.id, last, url_window::capacity});
     const bool is_all = rows.size() < url_window::capacity;
     const timestamp time = weir::detail::wall_time();
     for (url_row& each : rows) {
+        each.host = host.row.id;
         if (each.due > time) {
             const clock::time_point when = loop_time(each.due);
             frontier_.add_later(each, when);  // and is taken, so that the window leaves it out
@@ -398,6 +441,13 @@ task<> crawl_run::refill(crawl_host& host) {
 }
 
 task<> crawl_run::committed(commit_batch& batch) {
+    if (share_) {
+        for (const page_record& each : batch.pages) {
+            frontier_.forget(each.id);
+        }
+        co_await share_->poll();
+        co_return;
+    }
     for (url_row& each : batch.urls) {
         if (each.id <= admitted_) {
             frontier_.add(std::move(each));
@@ -422,6 +472,9 @@ task<> crawl_run::committed(commit_batch& batch) {
 void crawl_run::stop(clock::duration drain, stop_reason why) {
     if (!std::exchange(is_stopping_, true)) {
         stop_reason_ = why;
+        if (share_) {
+            share_->take_no_more_hosts();
+        }
     }
     drain_until_ = std::min(drain_until_, now() + drain);
     wake_.set();
@@ -433,7 +486,7 @@ clock::time_point crawl_run::loop_time(timestamp when) const {
 
 crawl_progress crawl_run::progress() const {
     crawl_progress shown;
-    shown.totals = recorder_.totals;
+    shown.totals = totals();
     shown.fetched = pages_.settled();
     shown.in_flight = flights_.size();
     shown.retrying = frontier_.retrying();

@@ -3,6 +3,7 @@
 // fiber of its own.
 #pragma once
 
+#include "crawl/engine/crawl_share.hpp"
 #include "crawl/engine/link_collector.hpp"
 #include "crawl/engine/page_processor.hpp"
 #include "crawl/engine/recorder.hpp"
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,9 @@ private:
     };
 
     task<> load();
+    // The same with other nodes: hosts come by polls.
+    task<> join();
+    task<> restore_traps();
     void add_seeds();
     // Sitemaps that robots.txt of the host names, or the usual place of one.
     void discover_sitemaps(const crawl_host& host);
@@ -54,6 +59,7 @@ private:
     // True if more could be started: after those that were have sent their requests.
     bool start_jobs(task_group& fetches);
     bool is_done() const noexcept;
+    const counters& totals() const noexcept { return share_ ? share_->totals() : recorder_.totals; }
     // Commits cannot keep up: no more pages for now.
     bool is_behind() const noexcept;
 
@@ -77,6 +83,7 @@ private:
     robots_keeper robots_;
     recorder recorder_;
     page_processor pages_;
+    std::optional<crawl_share> share_;  // if several nodes work on the crawl
 
     event wake_;
     std::list<flight_entry> flights_;  // the oldest first

@@ -42,6 +42,14 @@ bool recorder::wants_raw_bodies() const noexcept {
                        [](const sink* each) { return each->wants_raw_body(); });
 }
 
+std::vector<std::string> recorder::sink_names() const {
+    std::vector<std::string> names;
+    for (const sink* const each : sinks_) {
+        names.emplace_back(each->name());
+    }
+    return names;
+}
+
 bool recorder::has_work() const noexcept {
     return !batch_.pages.empty() || !batch_.urls.empty() || !batch_.retries.empty() ||
            !changed_hosts_.empty();
@@ -197,6 +205,7 @@ task<> recorder::commit_batch_now(const std::function<task<>(commit_batch&)>& co
     is_hurried_ = false;
     deadline_ = clock::time_point::max();
     commit_batch batch = std::exchange(batch_, commit_batch());
+    ++batch_number_;
     pages_in_commit_ = batch.pages.size();
     batch.totals = totals;
     for (crawl_host* const each : changed_hosts_) {

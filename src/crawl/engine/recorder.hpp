@@ -45,6 +45,12 @@ public:
     void finish() noexcept;
     // Nothing waits to be committed, and no commit is under way.
     bool is_idle() const noexcept { return !is_committing_ && !has_work(); }
+    // Of the batch that is collected now, from 1.
+    std::uint64_t batch_number() const noexcept { return batch_number_; }
+    bool is_committed(std::uint64_t number) const noexcept {
+        return number + (is_committing_ ? 1 : 0) < batch_number_;
+    }
+    std::vector<std::string> sink_names() const;
     std::size_t waiting_pages() const noexcept { return pages_in_commit_ + batch_.pages.size(); }
 
     counters totals;
@@ -66,6 +72,7 @@ private:
     std::vector<crawl_host*> changed_hosts_;
     clock::time_point deadline_ = clock::time_point::max();  // of the batch
     event wake_;
+    std::uint64_t batch_number_ = 1;
     std::size_t pages_in_commit_ = 0;
     bool is_committing_ = false;
     bool is_hurried_ = false;

@@ -52,6 +52,11 @@ struct crawl_host {
     bool is_preparing = false;
     bool is_changed = false;       // the row differs from the store's
     bool has_credentials = false;  // the origin of a seed
+    // ---- with several nodes
+    host_id stored_as = 0;       // in the store, while the host belongs to this node; else 0
+    bool is_withdrawn = false;   // to be given back: no more of its URLs are given out
+    std::size_t taken = 0;       // URLs that the frontier has given out, and that are not settled
+    std::uint64_t quiet_at = 0;  // the batch that was collected when it had become quiet; 0: not
 
     bool has_rows() const noexcept { return !again.empty() || !window.empty(); }
     bool is_given_up() const noexcept { return !row.given_up.empty(); }

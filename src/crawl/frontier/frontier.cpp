@@ -64,8 +64,13 @@ void frontier::note_urls(crawl_host& to) {
 }
 
 void frontier::add_later(url_row row, clock::time_point when) {
+    crawl_host& at = host(row.host);
+    if (at.is_withdrawn) {  // the next node reads it from the store
+        forget(row.id);
+        return;
+    }
     const std::pair key(when, row.id);
-    taken_.insert(row.id);
+    take(row.id, at);
     later_.emplace(key, std::move(row));
 }
 
@@ -93,7 +98,7 @@ std::optional<frontier_job> frontier::next(clock::time_point now) {
         crawl_host& at = *ready_.front();
         ready_.pop_front();
         at.where = crawl_host::place::none;
-        if (!at.has_rows() || at.is_preparing) {
+        if (!at.has_rows() || at.is_preparing || at.is_withdrawn) {
             continue;
         }
         at.is_prepared = at.is_prepared && (now < at.prepared_until || at.is_page_next);
@@ -149,7 +154,7 @@ frontier_job frontier::give_out(crawl_host& from, bool is_refused) {
     } else {
         job.row = from.window.pop();
     }
-    taken_.insert(job.row->id);
+    take(job.row->id, from);
     update(from);
     return job;
 }
@@ -212,7 +217,50 @@ void frontier::leave(address_group* joined) {
     }
 }
 
+void frontier::take(url_id id, crawl_host& from) {
+    if (taken_.emplace(id, &from).second) {
+        ++from.taken;
+    }
+}
+
+void frontier::forget(url_id id) {
+    const auto found = taken_.find(id);
+    if (found != taken_.end()) {
+        --found->second->taken;
+        taken_.erase(found);
+    }
+}
+
+void frontier::withdraw(crawl_host& of) {
+    of.is_withdrawn = true;
+    for (const url_row& each : of.again) {
+        forget(each.id);
+    }
+    of.again.clear();
+    for (auto at = later_.begin(); at != later_.end();) {
+        if (at->second.host == of.row.id) {
+            forget(at->second.id);
+            at = later_.erase(at);
+        } else {
+            ++at;
+        }
+    }
+}
+
+bool frontier::is_quiet(const crawl_host& of) const noexcept {
+    return of.taken == 0 && of.gate.in_flight() == 0 && !of.is_preparing && !of.is_changed &&
+           !of.window.is_refilling();
+}
+
+void frontier::drop(crawl_host& of) {
+    of.window = url_window();
+    of.is_withdrawn = false;
+}
+
 void frontier::update(crawl_host& of) {
+    if (of.is_withdrawn) {
+        return;
+    }
     if (of.window.wants_refill() && !of.is_listed_for_refill) {
         of.is_listed_for_refill = true;
         low_.push_back(&of);
@@ -245,7 +293,7 @@ crawl_host* frontier::next_refill() {
         crawl_host* const at = low_.back();
         low_.pop_back();
         at->is_listed_for_refill = false;
-        if (at->window.wants_refill()) {
+        if (at->window.wants_refill() && !at->is_withdrawn) {
             ++refills_;
             return at;
         }

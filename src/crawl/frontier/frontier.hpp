@@ -20,7 +20,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -72,7 +71,12 @@ public:
     // The same for a host that was prepared.
     void end_preparation(crawl_host& of, address_group* joined);
     // The URL is settled, durably.
-    void forget(url_id id) { taken_.erase(id); }
+    void forget(url_id id);
+    // The host is to be given back to the store, which has all of its pending URLs.
+    void withdraw(crawl_host& of);
+    // Of a host that was withdrawn: nothing is under way. Its URLs can be dropped.
+    bool is_quiet(const crawl_host& of) const noexcept;
+    void drop(crawl_host& of);
     // When next() may have a job without any other change; max(): never.
     clock::time_point next_at() const noexcept;
     // Nothing is left to be given out, and everything given out is settled.
@@ -93,6 +97,7 @@ private:
     void update(crawl_host& of);
     void note_urls(crawl_host& to);
     frontier_job give_out(crawl_host& from, bool is_refused);
+    void take(url_id id, crawl_host& from);
     void wake(clock::time_point now);
     bool must_wait(crawl_host& of);
     std::optional<address_group*> join_or_wait(crawl_host& of);
@@ -107,9 +112,9 @@ private:
     std::deque<crawl_host*> ready_;
     std::priority_queue<waiting_host, std::vector<waiting_host>, std::greater<>> waiting_;
     std::map<std::pair<clock::time_point, url_id>, url_row> later_;
-    std::unordered_set<url_id> taken_;  // given out, and not yet settled durably
-    std::vector<crawl_host*> low_;      // windows to be refilled
-    std::size_t refills_ = 0;           // begun and not ended
+    std::unordered_map<url_id, crawl_host*> taken_;  // given out, and not yet settled durably
+    std::vector<crawl_host*> low_;                   // windows to be refilled
+    std::size_t refills_ = 0;                        // begun and not ended
     std::unordered_map<std::string, address_group> addresses_;
     std::size_t at_addresses_ = 0;  // hosts that wait for a place
 };

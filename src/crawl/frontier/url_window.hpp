@@ -41,6 +41,7 @@ public:
         has_more_ = true;
         end_ = {std::numeric_limits<std::int32_t>::min(), 0};
     }
+    bool is_refilling() const noexcept { return is_refilling_; }
     // Begins a refill; the result: where the store has to read from.
     key begin_refill() noexcept;
     // What the store found from there up to the key `last`. `is_all`: there was nothing behind it.

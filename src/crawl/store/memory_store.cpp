@@ -37,9 +37,16 @@ task<saved_crawl> memory_store::open(std::string identity, bool accept_changes) 
     if (!held.is_new && !accept_changes) {
         check_identity(held.identity, identity);
     }
-    saved_crawl saved;
-    saved.is_new = std::exchange(held.is_new, false);
+    saved_crawl saved = co_await peek();
+    held.is_new = false;
     held.identity = std::move(identity);
+    co_return saved;
+}
+
+task<saved_crawl> memory_store::peek() {
+    const contents& held = *contents_;
+    saved_crawl saved;
+    saved.is_new = held.is_new;
     saved.seed = held.seed;
     saved.last_id = held.urls.size();
     saved.totals = held.totals;

@@ -4,8 +4,8 @@
 #include "crawl/store/sqlite_rows.hpp"
 
 #include "crawl/store/lines.hpp"
+#include "crawl/store/row_texts.hpp"
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,44 +50,8 @@ void write_page(sqlite::session& on, const page_record& row) {
     }
 }
 
-// The counters by name, so that a file can be read by people and later versions.
-template <class Counters, class Visit>
-void each_counter(Counters& totals, Visit&& visit) {
-    visit("discovered", totals.discovered);
-    visit("done", totals.done);
-    visit("failed", totals.failed);
-    visit("skipped", totals.skipped);
-    visit("unrequested", totals.unrequested);
-    visit("redirects", totals.redirects);
-    visit("retries", totals.retries);
-    visit("bytes", totals.bytes);
-    visit("wire_bytes", totals.wire_bytes);
-    for (std::size_t i = 1; i < link_refusal_count; ++i) {
-        visit("refused." + std::string(name_of(static_cast<link_refusal>(i))), totals.refused[i]);
-    }
-}
-
-page_state state_named(std::string_view name) noexcept {
-    for (const page_state each : {page_state::done, page_state::failed, page_state::skipped}) {
-        if (name == name_of(each)) {
-            return each;
-        }
-    }
-    return page_state::pending;
-}
-
 link_kind kind_of(const sqlite::value& column) {
     return link_kind_named(column.as<std::string_view>()).value_or(link_kind::anchor);
-}
-
-link_refusal refusal_of(const sqlite::value& column) {
-    const std::string_view name = column.as<std::string_view>();
-    for (std::size_t i = 0; i < link_refusal_count; ++i) {
-        if (name == name_of(static_cast<link_refusal>(i))) {
-            return static_cast<link_refusal>(i);
-        }
-    }
-    return link_refusal::none;
 }
 
 }  // namespace
@@ -195,7 +159,7 @@ page_record page_of(const sqlite::row& row) {
         page.attempts = row[30].as<std::optional<std::uint32_t>>().value_or(0);
         return page;
     }
-    page.state = state_named(row[6].as<std::string_view>());
+    page.state = page_state_named(row[6].as<std::string_view>());
     page.status = row[7].as<int>();
     page.error.kind = error_kind_named(row[8].as<std::string_view>()).value_or(error_kind::none);
     page.error.stage = fetch_stage_named(row[9].as<std::string_view>()).value_or(fetch_stage::none);
@@ -227,7 +191,7 @@ link_row link_of(const sqlite::row& row) {
     link.page = row[0].as<url_id>();
     link.target = static_cast<std::uint64_t>(row[1].as<std::int64_t>());
     link.kind = kind_of(row[2]);
-    link.refusal = refusal_of(row[3]);
+    link.refusal = link_refusal_named(row[3].as<std::string_view>());
     link.line = row[4].as<std::uint32_t>();
     link.column = row[5].as<std::uint32_t>();
     link.url = row[6].as<std::string>();

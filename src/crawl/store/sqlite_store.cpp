@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Writes go through the database's writer, one transaction for each batch; reads through a reader,
-// which sees all commits before it. The seed of the fingerprints is in the file: a text of two
-// numbers.
+// which sees all commits before it.
 
+#include "crawl/store/row_texts.hpp"
 #include "crawl/store/sqlite_rows.hpp"
 #include "crawl/store/sqlite_schema.hpp"
 #include "crawl/store/state_lock.hpp"
@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 
 #include <array>
-#include <charconv>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -22,20 +21,6 @@
 namespace weir::crawl {
 
 namespace {
-
-std::string seed_text(hash_seed seed) {
-    return std::to_string(seed.first) + " " + std::to_string(seed.second);
-}
-
-hash_seed seed_of_text(std::string_view text) {
-    hash_seed seed;
-    const char* const end = text.data() + text.size();
-    const auto first = std::from_chars(text.data(), end, seed.first);
-    if (first.ptr != end) {
-        std::from_chars(first.ptr + 1, end, seed.second);
-    }
-    return seed;
-}
 
 std::string setting(sqlite::session& on, std::string_view name) {
     const sqlite::rows found = on.query("SELECT value FROM crawl WHERE name = ?", name);
@@ -79,7 +64,7 @@ saved_crawl read_saved(sqlite::session& on) {
     if (saved.is_new) {
         return saved;
     }
-    saved.seed = seed_of_text(seed);
+    saved.seed = detail::seed_of_text(seed);
     saved.last_id = on.query("SELECT coalesce(max(id), 0) FROM urls")[0][0].as<url_id>();
     saved.totals = detail::read_counters(on);
     saved.hosts = detail::read_hosts(on);
@@ -171,7 +156,7 @@ task<saved_crawl> sqlite_store::open(std::string identity, bool accept_changes) 
         saved_crawl saved = read_saved(on);
         if (saved.is_new) {
             saved.seed = hash_seed::random();
-            set_setting(on, "seed", seed_text(saved.seed));
+            set_setting(on, "seed", detail::seed_text(saved.seed));
         } else if (!accept_changes) {
             check_identity(setting(on, "identity"), identity);
         }
@@ -255,7 +240,7 @@ task<std::vector<url_row>> sqlite_store::pending_between(url_id first, url_id la
 }
 
 task<hash_seed> sqlite_store::seed() {
-    const auto look = [](sqlite::session& on) { return seed_of_text(setting(on, "seed")); };
+    const auto look = [](sqlite::session& on) { return detail::seed_of_text(setting(on, "seed")); };
     const hash_seed seed = co_await parts_->read(look);
     co_return seed;
 }
@@ -263,7 +248,7 @@ task<hash_seed> sqlite_store::seed() {
 task<std::optional<page_record>> sqlite_store::find(std::string url) {
     const auto look = [&url](sqlite::session& on) -> std::optional<page_record> {
         const std::uint64_t fingerprint =
-            seeded_hash<std::string_view>()(url, seed_of_text(setting(on, "seed")));
+            seeded_hash<std::string_view>()(url, detail::seed_of_text(setting(on, "seed")));
         const sqlite::rows found =
             on.query(std::string(detail::page_columns) + "WHERE u.fingerprint = ? LIMIT 1",
                      detail::to_column(fingerprint));

@@ -205,6 +205,7 @@ public:
     task<saved_crawl> open(std::string identity, bool accept_changes) override {
         return inner.open(std::move(identity), accept_changes);
     }
+    task<saved_crawl> peek() override { return inner.peek(); }
     task<> each_url(std::function<void(const known_url&)> visit) override {
         return inner.each_url(std::move(visit));
     }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What every store of a crawl keeps, for the one in memory and the one in a file.
+// What every store of a crawl keeps, for the one in memory, the one in a file and the one in
+// PostgreSQL.
 
 #include "stores.hpp"
+#include <support/peers/postgres.hpp>
 
 #include <weir/crawl/memory_store.hpp>
+#include <weir/crawl/postgres_store.hpp>
 #include <weir/crawl/sqlite_store.hpp>
 #include <weir/run.hpp>
 
@@ -28,6 +31,17 @@ TEST(CrawlStore, SqliteKeepsACrawl) {
             co_await sqlite_store::open_file(place.file("state"));
         co_await exercise(*store);
         co_await store->close();
+    };
+    weir::run(body());
+}
+
+TEST(CrawlStore, PostgresKeepsACrawl) {
+    const auto body = []() -> task<> {
+        postgres_store_options options;
+        options.url = weir_test::shared_postgres().url();
+        const std::unique_ptr<store> made = co_await open_postgres_store(options);
+        co_await exercise(*made);
+        co_await made->close();
     };
     weir::run(body());
 }
