@@ -50,7 +50,8 @@ cat >"$machine/usr/local/bin/try_service" <<'SCRIPT'
 for _ in $(seq 50); do weir status >/dev/null 2>&1 && break; sleep 0.2; done
 {
     weir submit --wait sleep '{"seconds": 0.1}' && systemctl is-active weir &&
-        systemd-analyze verify --man=no weir.service && systemctl stop weir &&
+        systemctl reload weir && systemctl is-active weir && systemd-analyze verify --man=no weir.service &&
+        systemctl stop weir &&
         [[ $(systemctl show -P Result weir) == success ]] && echo "the service works"
     journalctl --no-pager -u weir
 } >/try_service.log 2>&1
