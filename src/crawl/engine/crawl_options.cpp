@@ -32,6 +32,12 @@ void append_lines(std::string& to, const char* name, const std::vector<std::stri
     }
 }
 
+void append_unusual(std::string& to, const char* name, std::uint64_t value, std::uint64_t usual) {
+    if (value != usual) {
+        to.append(name).append(" ").append(std::to_string(value)).append("\n");
+    }
+}
+
 }  // namespace
 
 void crawl_options::check() const {
@@ -63,6 +69,7 @@ void crawl_options::check() const {
     }
 }
 
+// Links that one of these options refuses are not kept: another value would not bring them back.
 std::string crawl_options::identity() const {
     std::string text =
         "agent " + user_agent + "\nscope " + std::string(name_of(scope)) + "\ndepth " +
@@ -76,6 +83,17 @@ std::string crawl_options::identity() const {
     text += std::string("external ") + (check_external ? "yes" : "no") + "\n";
     text += std::string("links ") + (record_links ? "yes" : "no") + "\n";
     text += std::string("robots ") + (obey_robots ? "yes" : "no") + "\n";
+    const crawl_options usual;
+    append_unusual(text, "follow-nofollow", std::uint64_t{follow_nofollow}, 0);
+    append_unusual(text, "keep-truncated", std::uint64_t{keep_truncated}, 0);
+    append_unusual(text, "max-links-per-page", max_links_per_page, usual.max_links_per_page);
+    append_unusual(text, "max-url-length", max_url_length, usual.max_url_length);
+    append_unusual(text, "max-equal-segments", max_equal_segments, usual.max_equal_segments);
+    append_unusual(text, "max-redirects", max_redirects, usual.max_redirects);
+    append_unusual(text, "max-pages-per-host", max_pages_per_host, usual.max_pages_per_host);
+    append_unusual(text, "max-pages-per-pattern", max_pages_per_pattern,
+                   usual.max_pages_per_pattern);
+    append_unusual(text, "max-equal-bodies", max_equal_bodies, usual.max_equal_bodies);
     return text;
 }
 

@@ -52,7 +52,32 @@ TEST(CrawlOptions, TheIdentityHasWhatDecidesAboutUrls) {
     EXPECT_NE(identity.find("depth 3\n"), std::string::npos);
     crawl_options more = options;
     more.max_pages = 7;
+    more.max_urls = 100;
+    more.ignore_robots.emplace_back("a.test");
+    more.rate = 3;
+    more.concurrency = more.per_host = 1;
+    more.max_body = 1000;
     EXPECT_EQ(more.identity(), identity);
+}
+
+TEST(CrawlOptions, TheIdentityHasEachLimitThatDropsLinks) {
+    const auto line = [](auto member, auto value) {
+        crawl_options options;
+        const std::string usual = options.identity();
+        options.*member = value;
+        const std::string changed = options.identity();
+        EXPECT_TRUE(changed.starts_with(usual));
+        return changed.substr(usual.size());
+    };
+    EXPECT_EQ(line(&crawl_options::follow_nofollow, true), "follow-nofollow 1\n");
+    EXPECT_EQ(line(&crawl_options::keep_truncated, true), "keep-truncated 1\n");
+    EXPECT_EQ(line(&crawl_options::max_links_per_page, 7u), "max-links-per-page 7\n");
+    EXPECT_EQ(line(&crawl_options::max_url_length, 99u), "max-url-length 99\n");
+    EXPECT_EQ(line(&crawl_options::max_equal_segments, 5u), "max-equal-segments 5\n");
+    EXPECT_EQ(line(&crawl_options::max_redirects, 2u), "max-redirects 2\n");
+    EXPECT_EQ(line(&crawl_options::max_pages_per_host, 8u), "max-pages-per-host 8\n");
+    EXPECT_EQ(line(&crawl_options::max_pages_per_pattern, 9u), "max-pages-per-pattern 9\n");
+    EXPECT_EQ(line(&crawl_options::max_equal_bodies, 10u), "max-equal-bodies 10\n");
 }
 
 }  // namespace crawl_options_test
