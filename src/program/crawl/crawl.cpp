@@ -7,6 +7,7 @@
 #include "program/crawl/crawl_metrics_page.hpp"
 #include "program/crawl/crawl_progress.hpp"
 #include "program/crawl/crawl_settings.hpp"
+#include "program/crawl/crawl_state_store.hpp"
 #include "program/output/program_name.hpp"
 #include "program/output/text.hpp"
 
@@ -18,8 +19,8 @@
 #include <weir/crawl/jsonl_sink.hpp>
 #include <weir/crawl/memory_store.hpp>
 #include <weir/crawl/mirror_sink.hpp>
+#include <weir/crawl/shared_crawl.hpp>
 #include <weir/crawl/sitemap_sink.hpp>
-#include <weir/crawl/sqlite_store.hpp>
 #include <weir/crawl/warc_sink.hpp>
 #include <weir/error.hpp>
 #include <weir/group.hpp>
@@ -199,16 +200,32 @@ task<int> crawl_main(const crawl_settings& settings, const crawl_plan& plan) {
         const int code = co_await crawl_with(settings, plan, store);
         co_return code;
     }
-    const bool is_known = ::access(settings.state.c_str(), F_OK) == 0;
-    const std::unique_ptr<crawl::sqlite_store> store =
-        co_await crawl::sqlite_store::open_file(settings.state);
-    if (is_known) {
-        const crawl::saved_crawl saved = co_await store->peek();
+    const std::unique_ptr<crawl::store> store =
+        co_await open_state(settings, settings.state, state_use::crawl);
+    const crawl::saved_crawl saved = co_await store->peek();
+    if (store->shared() == nullptr) {  // outputs of nodes have the pages of their nodes
         note_late_outputs(settings, saved);
     }
-    const int code = co_await crawl_with(settings, plan, *store);
+    std::optional<int> code;
+    while (!code) {
+        std::string lost;
+        try {
+            code = co_await crawl_with(settings, plan, *store);
+        } catch (const crawl::lease_lost& error) {
+            lost = error.what();
+        } catch (const error_group& failed) {
+            const auto* const loss = failed.find<crawl::lease_lost>();
+            if (loss == nullptr) {
+                throw;
+            }
+            lost = loss->what();
+        }
+        if (!code) {
+            print_error(shown(lost) + "; it joins again");
+        }
+    }
     co_await store->close();
-    co_return code;
+    co_return *code;
 }
 
 }  // namespace
@@ -221,7 +238,7 @@ int run_crawl(const crawl_settings& settings) {
         settings.words.empty() && settings.lists.empty() && settings.sitemaps.empty();
     std::vector<std::string> stored;
     if (begins_nowhere && !settings.state.empty()) {
-        stored = seeds_of_state(settings.state);
+        stored = seeds_of_state(settings);
     }
     const crawl_plan plan(settings, stored);
     loop_options options;

@@ -102,8 +102,16 @@ void add_options(options& to, crawl_settings& settings) {
         {"--sitemap", "[URL]",
          "Crawl the pages of this sitemap; alone: of those that robots.txt names", ""},
         settings.sitemaps);
-    to.text({"-s,--state", "FILE", "Keep the crawl in this file: the same state resumes it", ""},
+    to.text({"-s,--state", "FILE",
+             "Keep the crawl in this file, or in postgres://...: the same state resumes it", ""},
             settings.state);
+    to.text({"--schema", "NAME", "Schema of the crawl in a PostgreSQL database", "weir_crawl"},
+            settings.schema);
+    to.text({"--node", "NAME", "Of this node of a crawl in PostgreSQL", "name of the machine"},
+            settings.node);
+    to.number({"--lease", "SECONDS",
+               "After so long without a sign of life a node loses its hosts to others", "10"},
+              settings.lease, 1, 3600);
     to.text({"-o,--output", "FILE", "Write one record for each page; '-' is standard output", ""},
             settings.output);
     to.choice({"--format", "", "Format of the output, or of the report of --check", ""},

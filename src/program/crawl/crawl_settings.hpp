@@ -19,6 +19,9 @@ struct crawl_settings {
     std::vector<std::string> lists;     // files of URLs
     std::vector<std::string> sitemaps;  // URLs; 'true': look for them
     std::string state;
+    std::string schema = "weir_crawl";  // these three of a state in PostgreSQL
+    std::string node;
+    double lease = 10;
     std::string output;
     std::string format = "jsonl";
     std::string warc;
@@ -66,11 +69,11 @@ struct crawl_plan {
 
 int run_crawl(const crawl_settings& settings);
 
-// `weir crawl status|why|export|retry`: what a state file knows.
+// `weir crawl status|why|export|retry`: what a state knows.
 bool is_crawl_verb(const std::string& word);
 int run_crawl_verb(const crawl_settings& settings);
-// Where the crawl in the state began. Throws invalid_argument if there is no such file.
-std::vector<std::string> seeds_of_state(const std::string& path);
+// Where the crawl in the state began. Throws invalid_argument if there is no such state.
+std::vector<std::string> seeds_of_state(const crawl_settings& settings);
 
 // 'example.com' and 'localhost:8080/x' are meant as URLs.
 std::string with_scheme(const std::string& word);

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
-// weir crawl status|why|export|retry: what a state file knows. Only retry changes it.
+// weir crawl status|why|export|retry: what a state knows. Only retry changes it.
 
 #include "program/crawl/crawl_progress.hpp"
 #include "program/crawl/crawl_settings.hpp"
+#include "program/crawl/crawl_state_store.hpp"
 #include "program/output/program_name.hpp"
 #include "program/output/text.hpp"
 
 #include <weir/crawl/csv_sink.hpp>
 #include <weir/crawl/jsonl_sink.hpp>
 #include <weir/crawl/robots_txt.hpp>
-#include <weir/crawl/sqlite_store.hpp>
+#include <weir/crawl/store.hpp>
 #include <weir/error.hpp>
 #include <weir/http/url.hpp>
 #include <weir/run.hpp>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -27,8 +26,6 @@ namespace weir::program {
 namespace {
 
 constexpr std::array<std::string_view, 4> verbs = {"status", "why", "export", "retry"};
-
-using opened_store = std::unique_ptr<crawl::sqlite_store>;
 
 void print_status(const crawl::saved_crawl& saved) {
     crawl::crawl_summary summary;
@@ -93,17 +90,11 @@ void print_unknown(const http::url& url, const crawl::saved_crawl& saved) {
     }
 }
 
-void check_exists(const std::string& path) {
-    if (::access(path.c_str(), F_OK) != 0) {
-        throw invalid_argument("there is no state '" + shown(path) + "'");
-    }
-}
-
-task<int> use_state(const std::string& verb, const std::string& url, std::string path,
-                    bool is_csv) {
-    crawl::sqlite_store_options how;
-    how.read_only = verb != "retry";
-    const opened_store store = co_await crawl::sqlite_store::open_file(std::move(path), how);
+task<int> use_state(const crawl_settings& settings, const std::string& verb, const std::string& url,
+                    std::string path) {
+    const bool is_csv = settings.format == "csv";
+    const std::unique_ptr<crawl::store> store = co_await open_state(
+        settings, std::move(path), verb == "retry" ? state_use::change : state_use::report);
     int code = 0;
     if (verb == "status") {
         const crawl::saved_crawl saved = co_await store->peek();
@@ -162,16 +153,13 @@ int run_crawl_verb(const crawl_settings& settings) {
     if (settings.format != "jsonl" && settings.format != "csv") {
         throw invalid_argument("--format is '" + settings.format + "'; it must be jsonl or csv");
     }
-    check_exists(arguments.back());
-    return weir::run(use_state(verb, url, arguments.back(), settings.format == "csv"));
+    return weir::run(use_state(settings, verb, url, arguments.back()));
 }
 
-std::vector<std::string> seeds_of_state(const std::string& path) {
-    check_exists(path);
-    const auto read = [](std::string from) -> task<std::vector<std::string>> {
-        crawl::sqlite_store_options how;
-        how.read_only = true;
-        const opened_store store = co_await crawl::sqlite_store::open_file(std::move(from), how);
+std::vector<std::string> seeds_of_state(const crawl_settings& settings) {
+    const auto read = [](const crawl_settings& of) -> task<std::vector<std::string>> {
+        const std::unique_ptr<crawl::store> store =
+            co_await open_state(of, of.state, state_use::report);
         std::vector<std::string> seeds;
         const auto keep = [&seeds](const crawl::page_record& each) {
             const bool is_given_sitemap =
@@ -185,7 +173,7 @@ std::vector<std::string> seeds_of_state(const std::string& path) {
         co_await store->close();
         co_return seeds;
     };
-    return weir::run(read(path));
+    return weir::run(read(settings));
 }
 
 }  // namespace weir::program

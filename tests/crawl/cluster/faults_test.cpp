@@ -159,6 +159,36 @@ TEST(CrawlNodeFaults, ANodePresumedDeadCannotChangeAnythingWhenItReturns) {
     weir::run(body());
 }
 
+// A standby that has become the primary, and had not got the last commits.
+TEST(CrawlNodeFaults, ADatabaseThatHasForgottenCommitsIsNoticed) {
+    for (const std::string column : {"commits", "polls"}) {
+        const auto body = [&]() -> task<> {
+            const std::string schema = fresh_schema();
+            const auto state = co_await open_postgres_store(node_options(schema, "one"));
+            join_request request;
+            request.identity = "scope host\n";
+            request.max_pages = request.max_pages_per_host = 1000;
+            co_await state->shared()->join(request);
+            co_await state->commit(commit_batch());
+            co_await state->shared()->poll({});
+            weir::pg::connect_options server;
+            const std::string url = weir_test::shared_postgres().url();
+            server.url = url;
+            weir::pg::connection other = co_await weir::pg::connect(server);
+            co_await other.execute("UPDATE " + schema + ".nodes SET " + column + " = 0");
+            bool is_noticed = false;
+            try {
+                co_await state->shared()->poll({});
+            } catch (const lease_lost&) {
+                is_noticed = true;
+            }
+            EXPECT_TRUE(is_noticed) << column;
+            co_await state->close();
+        };
+        weir::run(body());
+    }
+}
+
 // Connections are cut again and again: a commit whose answer is lost is made once.
 TEST(CrawlNodeFaults, CutConnectionsLoseNothingAndStoreNothingTwice) {
     simulated_web web;

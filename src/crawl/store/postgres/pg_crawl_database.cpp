@@ -78,7 +78,10 @@ task<> pg_crawl_database::wait_after(std::exception_ptr failure, clock::time_poi
 task<> pg_crawl_database::write(std::function<task<>(pg::transaction&)> body) {
     const clock::time_point until = now() + patience_;
     const auto limited = [&body](pg::transaction& inside) -> task<> {
-        co_await inside.execute("SET LOCAL lock_timeout = '5s'");
+        co_await inside.execute(
+            "SELECT set_config('lock_timeout', '5s', true), set_config('synchronous_commit', CASE "
+            "current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE "
+            "current_setting('synchronous_commit') END, true)");
         co_await body(inside);
     };
     for (unsigned attempt = 0;; attempt = std::min(attempt + 1, 6U)) {

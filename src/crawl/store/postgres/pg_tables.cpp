@@ -38,6 +38,7 @@ CREATE TABLE @nodes(
     name text NOT NULL,
     alive_until timestamptz NOT NULL,
     commits bigint NOT NULL,
+    polls bigint NOT NULL,
     wants_hosts boolean NOT NULL);
 CREATE TABLE @counters(
     name text PRIMARY KEY,

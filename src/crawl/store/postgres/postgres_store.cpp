@@ -2,7 +2,8 @@
 // A node is a row with a time until which it is alive, by the clock of the database. A commit locks
 // `ids`, and then its node's row, in which it counts the commits: a node that is gone changes
 // nothing, and a commit that is repeated, since its answer was lost, is not made twice. A poll
-// removes nodes whose time is over, and their hosts are free.
+// removes nodes whose time is over, and their hosts are free. It counts as well: a database that has
+// forgotten commits or polls of the node, as a standby may have, is noticed.
 //
 // A host gets the number of the poll that gave it to the node, so that a poll that is repeated
 // gives the same hosts again.
@@ -117,7 +118,7 @@ void postgres_store::throw_lease_lost() {
     node_ = 0;
     throw lease_lost("the node '" + options_.node +
                      "' lost its lease: it did not reach the database for so long that the others "
-                     "took it for dead and continue its hosts");
+                     "took it for dead, or the database has lost its last commits");
 }
 
 // ---- joining and leaving
@@ -155,7 +156,7 @@ task<std::string> postgres_store::try_join(pg::transaction& inside, const join_r
     const pg::rows made = co_await inside.query(
         names.sql("WITH next AS (UPDATE @ids SET last_node = last_node + 1 RETURNING last_node) "
                   "INSERT INTO @nodes SELECT last_node, $1, clock_timestamp() + $2 * interval '1 "
-                  "microsecond', 0, true FROM next RETURNING id"),
+                  "microsecond', 0, 0, true FROM next RETURNING id"),
         options_.node, lease_time());
     node_ = made.one<std::int64_t>();
     co_await inside.execute(
@@ -274,8 +275,9 @@ task<> postgres_store::commit(const commit_batch& batch) {
         co_await database_.lock(inside);
         const pg::rows fence = co_await inside.query(
             database_.names().sql("UPDATE @nodes SET commits = $2, alive_until = clock_timestamp() "
-                                  "+ $3 * interval '1 microsecond' WHERE id = $1 RETURNING "
-                                  "(SELECT commits FROM @nodes o WHERE o.id = $1)"),
+                                  "+ $3 * interval '1 microsecond' WHERE id = $1 AND commits >= "
+                                  "$2 - 1 RETURNING (SELECT commits FROM @nodes o WHERE o.id = "
+                                  "$1)"),
             node_, number, lease_time());
         is_lost = fence.empty();
         if (is_lost || fence.one<std::int64_t>() == number) {
@@ -338,14 +340,16 @@ task<poll_answer> postgres_store::poll(poll_request request) {
         throw lease_lost("the node '" + options_.node + "' has not joined the crawl");
     }
     ++polls_;
+    const std::int64_t commits = commits_;
     bool is_lost = false;
     std::vector<pg::rows> found;
     const auto ask = [&](pg::transaction& inside) -> task<> {
         co_await database_.lock(inside);
         const std::uint64_t renewed = co_await inside.execute(
             database_.names().sql("UPDATE @nodes SET alive_until = clock_timestamp() + $2 * "
-                                  "interval '1 microsecond', wants_hosts = $3 WHERE id = $1"),
-            node_, lease_time(), request.wants_hosts);
+                                  "interval '1 microsecond', wants_hosts = $3, polls = $4 WHERE id "
+                                  "= $1 AND polls >= $4 - 1 AND commits >= $5"),
+            node_, lease_time(), request.wants_hosts, polls_, commits);
         is_lost = renewed == 0;
         if (!is_lost) {
             found = co_await database_.run_all(inside, poll_statements(request));
