@@ -3,15 +3,21 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace weir::crawl::detail {
 
-// 'https://example.com:8443' of 'https://example.com:8443/x'.
-inline std::string_view origin_of_url(std::string_view url) noexcept {
+// 'https://example.com:8443' of 'https://me@example.com:8443/x'.
+inline std::string origin_of_url(std::string_view url) {
     const std::size_t scheme = url.find("://");
-    return scheme == std::string_view::npos ? url
-                                            : url.substr(0, url.find_first_of("/?#", scheme + 3));
+    if (scheme == std::string_view::npos) {
+        return std::string(url);
+    }
+    const std::size_t begin = scheme + 3;
+    std::string_view authority = url.substr(begin, url.find_first_of("/?#", begin) - begin);
+    authority.remove_prefix(authority.rfind('@') + 1);  // npos + 1 is 0
+    return std::string(url.substr(0, begin)).append(authority);
 }
 
 }  // namespace weir::crawl::detail

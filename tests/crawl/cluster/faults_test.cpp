@@ -189,6 +189,31 @@ TEST(CrawlNodeFaults, ADatabaseThatHasForgottenCommitsIsNoticed) {
     }
 }
 
+// As if the answer to the COMMIT had been lost: the store repeats a commit that the database has.
+TEST(CrawlNodeFaults, ACommitWhoseAnswerWasLostIsMadeOnce) {
+    const auto body = []() -> task<> {
+        const std::string schema = fresh_schema();
+        const auto state = co_await open_postgres_store(node_options(schema, "one"));
+        co_await state->open("scope host\n", false);
+        weir::pg::connect_options server;
+        const std::string url = weir_test::shared_postgres().url();
+        server.url = url;
+        weir::pg::connection other = co_await weir::pg::connect(server);
+        co_await other.execute("UPDATE " + schema + ".nodes SET commits = 1");
+        commit_batch batch;
+        batch.totals.redirects = 5;
+        co_await state->commit(batch);
+        saved_crawl saved = co_await state->peek();
+        EXPECT_EQ(saved.totals.redirects, 0u);
+        batch.totals.redirects = 7;
+        co_await state->commit(batch);
+        saved = co_await state->peek();
+        EXPECT_EQ(saved.totals.redirects, 2u);
+        co_await state->close();
+    };
+    weir::run(body());
+}
+
 // Connections are cut again and again: a commit whose answer is lost is made once.
 TEST(CrawlNodeFaults, CutConnectionsLoseNothingAndStoreNothingTwice) {
     simulated_web web;

@@ -92,6 +92,21 @@ TEST(CrawlNodes, T1_max_pages_is_exact_for_all_of_them) {
     EXPECT_EQ(all.stored.done + all.stored.failed, 77u);
 }
 
+TEST(CrawlNodes, UrlsWithAUserBelongToTheirHost) {
+    shared_run all;
+    all.web.page("http://h0.test/0", "http://me@h0.test/1", "http://me:pw@h1.test:8080/2");
+    all.web.page("http://me@h0.test/1");
+    const auto body = [&]() -> task<> {
+        crawl_options options = cluster_options(1);
+        options.scope = crawl_scope::all;
+        co_await run_nodes(options, 2, all);
+    };
+    weir::run(body());
+    EXPECT_EQ(all.web.counts().size(), 3u) << all.web.summary();
+    expect_each_once(all.web);
+    EXPECT_EQ(all.summaries.front().why, stop_reason::complete);
+}
+
 TEST(CrawlNodes, MaxPagesPerHostIsExactForAllOfThem) {
     constexpr int hosts = 4;
     shared_run all;

@@ -85,6 +85,7 @@ made AS (INSERT INTO @hosts(id, origin, not_before, failures, trips, given_up, g
         robots_at, robots_failures, robots_text FROM fresh, @ids i)
 UPDATE @ids SET last_host = last_host + (SELECT count(*) FROM fresh))sql";
 
+// Fails if a URL has no host: dividing by zero rolls everything back.
 constexpr std::string_view insert_urls = R"sql(
 WITH g AS (SELECT * FROM unnest($2::text[], $3::integer[], $4::bigint[], $5::text[], $6::boolean[],
         $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
@@ -107,7 +108,8 @@ found AS (UPDATE @counters SET value = value + (SELECT count(*) FROM fresh)
 refused AS (UPDATE @counters
     SET value = value + (SELECT count(*) FROM unknown) - (SELECT count(*) FROM fresh)
     WHERE name = 'refused.host_full')
-UPDATE @ids SET last_id = last_id + (SELECT count(*) FROM fresh))sql";
+UPDATE @ids SET last_id = last_id + (SELECT count(*) FROM fresh) / (CASE WHEN EXISTS (SELECT FROM g
+    WHERE NOT EXISTS (SELECT FROM @hosts h WHERE h.origin = g.origin)) THEN 0 ELSE 1 END))sql";
 
 // Fails unless each page was pending: dividing by zero rolls everything back.
 constexpr std::string_view insert_pages = R"sql(
