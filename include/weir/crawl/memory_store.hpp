@@ -21,6 +21,7 @@ public:
     task<std::vector<url_row>> pending_between(url_id first, url_id last) override;
     task<hash_seed> seed() override;
     task<std::optional<page_record>> find(std::string url) override;
+    task<std::optional<retry_row>> retry_of(url_id id) override;
     task<> each_page(std::function<bool(const page_record&)> visit) override;
     task<> each_link(std::function<bool(const link_row&)> visit) override;
     task<> each_anchors(std::function<bool(url_id, const std::string&)> visit) override;

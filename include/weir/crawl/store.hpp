@@ -118,7 +118,8 @@ struct saved_crawl {
     saved_crawl() = default;
 
     bool is_new = true;
-    hash_seed seed;  // of fingerprints
+    std::string identity;  // of the options of the last run, see crawl_options::identity()
+    hash_seed seed;        // of fingerprints
     url_id last_id = 0;
     counters totals;
     std::vector<host_row> hosts;
@@ -168,6 +169,8 @@ public:
     // The key of fingerprints, by which links name their targets.
     virtual task<hash_seed> seed() = 0;
     virtual task<std::optional<page_record>> find(std::string url) = 0;
+    // The last failed attempt of a URL that is tried again.
+    virtual task<std::optional<retry_row>> retry_of(url_id id) = 0;
     // All pages in the order of their ids; those pending, too. The visitor returns false to end it.
     virtual task<> each_page(std::function<bool(const page_record&)> visit) = 0;
     virtual task<> each_link(std::function<bool(const link_row&)> visit) = 0;

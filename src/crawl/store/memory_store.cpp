@@ -23,6 +23,7 @@ struct memory_store::contents {
     std::map<std::string, std::string> positions;
     std::vector<url_row> urls;
     std::vector<std::optional<page_record>> pages;
+    std::unordered_map<url_id, retry_row> retries;
     std::vector<host_row> hosts;
     std::unordered_map<host_id, std::set<key>> pending;
     std::vector<link_row> links;
@@ -47,6 +48,7 @@ task<saved_crawl> memory_store::peek() {
     const contents& held = *contents_;
     saved_crawl saved;
     saved.is_new = held.is_new;
+    saved.identity = held.identity;
     saved.seed = held.seed;
     saved.last_id = held.urls.size();
     saved.totals = held.totals;
@@ -80,10 +82,12 @@ task<> memory_store::commit(const commit_batch& batch) {
     for (const retry_row& each : batch.retries) {
         held.urls[each.id - 1].attempts = each.attempts;
         held.urls[each.id - 1].due = each.due;
+        held.retries[each.id] = each;
     }
     for (const page_record& each : batch.pages) {
         const url_row& row = held.urls[each.id - 1];
         held.pages[each.id - 1] = each;
+        held.retries.erase(each.id);
         held.pending[row.host].erase({row.priority, row.id});
     }
     held.links.insert(held.links.end(), batch.links.begin(), batch.links.end());
@@ -135,6 +139,11 @@ page_record memory_store::record_of(std::size_t index) const {
 
 task<hash_seed> memory_store::seed() {
     co_return contents_->seed;
+}
+
+task<std::optional<retry_row>> memory_store::retry_of(url_id id) {
+    const auto found = contents_->retries.find(id);
+    co_return found == contents_->retries.end() ? std::nullopt : std::optional(found->second);
 }
 
 task<std::optional<page_record>> memory_store::find(std::string url) {
@@ -192,6 +201,7 @@ task<std::uint64_t> memory_store::retry_failed() {
         held.pending[row.host].emplace(row.priority, row.id);
         ++count;
     }
+    held.retries.clear();
     for (host_row& each : held.hosts) {
         each.given_up.clear();
         each.failures = each.trips = each.robots_failures = 0;

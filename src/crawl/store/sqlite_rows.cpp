@@ -128,6 +128,20 @@ std::vector<host_row> read_hosts(sqlite::session& on) {
     return hosts;
 }
 
+std::optional<retry_row> read_retry(sqlite::session& on, url_id id) {
+    const sqlite::rows found =
+        on.query("SELECT attempts, due, reason FROM retries WHERE id = ?", id);
+    if (found.size() == 0) {
+        return std::nullopt;
+    }
+    retry_row retry;
+    retry.id = id;
+    retry.attempts = found[0][0].as<std::uint32_t>();
+    retry.due = time_of_column(found[0][1].as<std::int64_t>());
+    retry.reason = found[0][2].as<std::string>();
+    return retry;
+}
+
 url_row url_of(const sqlite::row& row) {
     url_row url;
     url.id = row[0].as<url_id>();

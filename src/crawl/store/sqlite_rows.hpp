@@ -7,6 +7,7 @@
 #include <weir/db/sqlite/session.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace weir::crawl::detail {
@@ -15,6 +16,7 @@ void write_batch(sqlite::session& on, const commit_batch& batch);
 void write_counters(sqlite::session& on, const counters& totals);
 counters read_counters(sqlite::session& on);
 std::vector<host_row> read_hosts(sqlite::session& on);
+std::optional<retry_row> read_retry(sqlite::session& on, url_id id);
 
 // Columns of url_row, in the order in which url_of() reads them.
 inline constexpr const char* url_columns =

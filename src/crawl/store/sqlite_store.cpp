@@ -64,6 +64,7 @@ saved_crawl read_saved(sqlite::session& on) {
     if (saved.is_new) {
         return saved;
     }
+    saved.identity = setting(on, "identity");
     saved.seed = detail::seed_of_text(seed);
     saved.last_id = on.query("SELECT coalesce(max(id), 0) FROM urls")[0][0].as<url_id>();
     saved.totals = detail::read_counters(on);
@@ -158,7 +159,7 @@ task<saved_crawl> sqlite_store::open(std::string identity, bool accept_changes) 
             saved.seed = hash_seed::random();
             set_setting(on, "seed", detail::seed_text(saved.seed));
         } else if (!accept_changes) {
-            check_identity(setting(on, "identity"), identity);
+            check_identity(saved.identity, identity);
         }
         set_setting(on, "identity", identity);
         return saved;
@@ -171,6 +172,12 @@ task<saved_crawl> sqlite_store::peek() {
     const auto look = [](sqlite::session& on) { return read_saved(on); };
     saved_crawl saved = co_await parts_->read(look);
     co_return saved;
+}
+
+task<std::optional<retry_row>> sqlite_store::retry_of(url_id id) {
+    const auto look = [id](sqlite::session& on) { return detail::read_retry(on, id); };
+    std::optional<retry_row> row = co_await parts_->read(look);
+    co_return row;
 }
 
 task<> sqlite_store::each_url(std::function<void(const known_url&)> visit) {

@@ -4,12 +4,12 @@
 #include "program/crawl/crawl_progress.hpp"
 #include "program/crawl/crawl_settings.hpp"
 #include "program/crawl/crawl_state_store.hpp"
+#include "program/crawl/crawl_why.hpp"
 #include "program/output/program_name.hpp"
 #include "program/output/text.hpp"
 
 #include <weir/crawl/csv_sink.hpp>
 #include <weir/crawl/jsonl_sink.hpp>
-#include <weir/crawl/robots_txt.hpp>
 #include <weir/crawl/store.hpp>
 #include <weir/error.hpp>
 #include <weir/http/url.hpp>
@@ -47,49 +47,6 @@ void print_status(const crawl::saved_crawl& saved) {
     }
 }
 
-void print_why(const crawl::page_record& page) {
-    std::printf("%s\n  %s", shown(page.url).c_str(), std::string(name_of(page.state)).c_str());
-    if (page.status != 0) {
-        std::printf(", status %d", page.status);
-    }
-    std::printf(", depth %u, found as %s", page.depth, std::string(name_of(page.found_as)).c_str());
-    if (page.attempts > 0) {
-        std::printf(", %u request%s", page.attempts, page.attempts == 1 ? "" : "s");
-    }
-    std::printf("\n");
-    const auto line = [](const char* name, const std::string& text) {
-        if (!text.empty()) {
-            std::printf("  %-12s %s\n", name, shown(text).c_str());
-        }
-    };
-    if (page.error) {
-        line("error", std::string(name_of(page.error.kind)) + ": " + page.error.text);
-    }
-    line("referrer", page.referrer);
-    for (const std::string& each : page.redirects) {
-        line("redirected by", each);
-    }
-    line("leads to", page.location);
-    line("title", page.title);
-    line("type", page.content_type);
-}
-
-// A URL that the crawl does not have: the host may say why.
-void print_unknown(const http::url& url, const crawl::saved_crawl& saved) {
-    std::printf(
-        "%s\n  not a URL of this crawl: no page that was fetched links to it, or a rule "
-        "refuses it (scope, include, exclude, depth, nofollow)\n",
-        shown(url.text()).c_str());
-    for (const crawl::host_row& each : saved.hosts) {
-        if (each.origin == url.origin() && !each.robots_text.empty()) {
-            const auto rules = crawl::robots_txt::parse(each.robots_text, "weir-crawl");
-            if (!rules.allows(url.target())) {
-                std::printf("  its robots.txt disallows it as well\n");
-            }
-        }
-    }
-}
-
 task<int> use_state(const crawl_settings& settings, const std::string& verb, const std::string& url,
                     std::string path) {
     const bool is_csv = settings.format == "csv";
@@ -119,14 +76,7 @@ task<int> use_state(const crawl_settings& settings, const std::string& verb, con
         std::fputs(line.c_str(), stdout);
     } else {
         const http::url target = http::url::parse(with_scheme(url)).canonical().without_fragment();
-        const std::optional<crawl::page_record> page = co_await store->find(target.text());
-        if (page) {
-            print_why(*page);
-        } else {
-            const crawl::saved_crawl saved = co_await store->peek();
-            print_unknown(target, saved);
-            code = 1;
-        }
+        code = co_await explain_url(*store, target);
     }
     co_await store->close();
     co_return code;

@@ -219,6 +219,7 @@ public:
     task<std::optional<page_record>> find(std::string url) override {
         return inner.find(std::move(url));
     }
+    task<std::optional<retry_row>> retry_of(url_id id) override { return inner.retry_of(id); }
     task<> each_page(std::function<bool(const page_record&)> visit) override {
         return inner.each_page(std::move(visit));
     }

@@ -77,6 +77,7 @@ inline commit_batch first_batch() {
     retry.id = 4;
     retry.attempts = 1;
     retry.due = timestamp(std::chrono::seconds(3000));
+    retry.reason = "status 503";
     batch.retries.push_back(retry);
     link_row link;
     link.page = 1;
@@ -97,6 +98,7 @@ inline commit_batch first_batch() {
 inline task<> expect_first_batch(store& of) {
     const saved_crawl saved = co_await of.open("scope host\n", false);
     EXPECT_FALSE(saved.is_new);
+    EXPECT_EQ(saved.identity, "scope host\n");
     EXPECT_EQ(saved.last_id, 4u);
     EXPECT_EQ(saved.totals, first_batch().totals);
     EXPECT_EQ(saved.positions.at("jsonl"), "100");
@@ -157,6 +159,15 @@ inline task<> expect_reports(store& of) {
     EXPECT_EQ(pages[3].redirects.size(), 2u);
     EXPECT_EQ(pages[1].referrer, "http://a/");
     EXPECT_EQ(pages[1].found_as, link_kind::anchor);
+    const std::optional<retry_row> retry = co_await of.retry_of(4);
+    EXPECT_TRUE(retry.has_value());
+    if (retry) {
+        EXPECT_EQ(retry->attempts, 1u);
+        EXPECT_EQ(retry->due, timestamp(std::chrono::seconds(3000)));
+        EXPECT_EQ(retry->reason, "status 503");
+    }
+    const std::optional<retry_row> none = co_await of.retry_of(2);
+    EXPECT_FALSE(none.has_value());
     int links = 0;
     const auto see = [&links](const link_row& each) {
         ++links;

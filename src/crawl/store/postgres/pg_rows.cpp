@@ -354,6 +354,15 @@ url_row pg_url_of(const pg::row& row) {
     return url;
 }
 
+retry_row pg_retry_of(url_id id, const pg::row& row) {
+    retry_row retry;
+    retry.id = id;
+    retry.attempts = row[0].as<std::uint32_t>();
+    retry.due = time_of(row[1]);
+    retry.reason = row[2].as<std::string>();
+    return retry;
+}
+
 page_record pg_page_of(const pg::row& row) {
     page_record page;
     page.id = row[0].as<url_id>();

@@ -60,6 +60,8 @@ inline constexpr std::string_view pg_page_columns =
     "LEFT JOIN @urls r ON r.id = u.referrer LEFT JOIN @pages p ON p.id = u.id "
     "LEFT JOIN @pending t ON t.id = u.id ";
 page_record pg_page_of(const pg::row& row);
+// Of attempts, due and reason.
+retry_row pg_retry_of(url_id id, const pg::row& row);
 
 inline constexpr std::string_view pg_link_columns =
     "SELECT number, page, target, kind, refusal, line, \"column\", url, fragment FROM @links ";

@@ -75,6 +75,7 @@ public:
     task<std::vector<url_row>> pending_between(url_id first, url_id last) override;
     task<hash_seed> seed() override;
     task<std::optional<page_record>> find(std::string url) override;
+    task<std::optional<retry_row>> retry_of(url_id id) override;
     task<> each_page(std::function<bool(const page_record&)> visit) override;
     task<> each_link(std::function<bool(const link_row&)> visit) override;
     task<> each_anchors(std::function<bool(url_id, const std::string&)> visit) override;
@@ -227,12 +228,15 @@ task<saved_crawl> postgres_store::open(std::string identity, bool accept_changes
 
 task<saved_crawl> postgres_store::read_saved() {
     saved_crawl saved;
-    const pg::rows seeds = co_await database_.read("SELECT value FROM @crawl WHERE name = 'seed'");
-    saved.is_new = seeds.empty();
+    const pg::rows settings = co_await database_.read(
+        "SELECT s.value, i.value FROM @crawl s, @crawl i WHERE s.name = 'seed' AND i.name = "
+        "'identity'");
+    saved.is_new = settings.empty();
     if (saved.is_new) {
         co_return saved;
     }
-    saved.seed = detail::seed_of_text(seeds[0].get<std::string>(0));
+    saved.seed = detail::seed_of_text(settings[0].get<std::string>(0));
+    saved.identity = settings[0].get<std::string>(1);
     const pg::rows last = co_await database_.read("SELECT last_id FROM @ids");
     saved.last_id = last.one<url_id>();
     const pg::rows totals = co_await database_.read("SELECT name, value FROM @counters");
@@ -442,6 +446,17 @@ task<std::optional<page_record>> postgres_store::find(std::string url) {
     co_return page;
 }
 
+task<std::optional<retry_row>> postgres_store::retry_of(url_id id) {
+    const pg::rows found = co_await database_.read(
+        "SELECT attempts, due, reason FROM @pending WHERE id = $1 AND attempts > 0",
+        detail::pg_parameters(static_cast<std::int64_t>(id)));
+    std::optional<retry_row> retry;
+    if (!found.empty()) {
+        retry = detail::pg_retry_of(id, found[0]);
+    }
+    co_return retry;
+}
+
 task<> postgres_store::each_page(std::function<bool(const page_record&)> visit) {
     std::int64_t last = 0;
     for (;;) {
@@ -513,8 +528,10 @@ task<std::uint64_t> postgres_store::retry_failed() {
         steps.push_back(statement(
             "UPDATE @counters c SET value = c.value - t.n FROM (SELECT CASE state WHEN 'failed' "
             "THEN 'failed' ELSE 'skipped' END AS name, count(*) AS n FROM @pages WHERE state <> "
-            "'done' GROUP BY 1 UNION ALL SELECT 'unrequested', count(*) FROM @pages WHERE state "
-            "<> 'done' AND attempts = 0) t WHERE c.name = t.name"));
+            "'done' GROUP BY 1 UNION ALL SELECT 'unrequested', count(*) FROM @pages p JOIN @urls u "
+            "ON "
+            "u.id = p.id WHERE p.state <> 'done' AND (p.attempts = 0 OR u.found_as = "
+            "'sitemap_file')) t WHERE c.name = t.name"));
         steps.push_back(statement(
             "INSERT INTO @pending(id, host, priority) SELECT u.id, u.host, u.priority FROM @pages "
             "p JOIN @urls u ON u.id = p.id WHERE p.state <> 'done'"));
