@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Four nodes, each with a store of its own, work on the same workflows in one schema of PostgreSQL
 // at the same time, as processes do: members of a group end on all of them at once, while others
-// are added, cancelled, retried, removed and purged. Two nodes lose connections at seeded bytes, and
-// one of these is killed. What is left is run to its end: each group has one callback, after all of
-// its members, whichever node ended the last.
+// are added, cancelled, retried, removed and purged. Two nodes lose connections at seeded bytes,
+// and one of these is killed. What is left is run to its end: each group has one callback, after
+// all of its members, whichever node ended the last.
 
 #include "workflow_traffic.hpp"
 

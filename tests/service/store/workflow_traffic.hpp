@@ -352,7 +352,7 @@ private:
 inline void check_variety(const std::map<std::string, int>& seen) {
     for (const char* const each :
          {"callback", "callback of several", "joined", "joined by a member", "purged", "rescued",
-          "held group", "group of held tasks", "removed group"}) {
+          "held group", "group of held tasks", "removed group", "counted group"}) {
         EXPECT_TRUE(seen.contains(each) && seen.at(each) > 0) << each;
     }
 }
@@ -471,11 +471,32 @@ private:
             if (!facts.purgeable.contains(each.id)) {
                 EXPECT_EQ(callbacks[R"({"group":{"id":")" + each.id.text() + '"'], 1);
             }
+            co_await check_counts(each, facts);
         }
         EXPECT_TRUE(left.empty()) << left.size() << " groups are lost";
         for (const group_id each : facts.purgeable) {
             const bool is_kept = std::ranges::find(groups, each, &group_record::id) != groups.end();
             ledger_.count("removed group", is_kept ? 0 : 1);
+        }
+    }
+    // Of groups whose members are all there, and count.
+    task<> check_counts(group_record group, const flow_facts& facts) {
+        member_query everyone;
+        everyone.limit = 1'000'000;
+        everyone.is_brief = true;
+        const std::vector<task_record> members = co_await use_.flows().members(group.id, everyone);
+        std::map<task_state, std::uint64_t> counted;
+        for (const task_record& each : members) {
+            if (facts.retried.contains(each.id)) {
+                co_return;
+            }
+            ++counted[each.state];
+        }
+        if (members.size() == group.total) {
+            EXPECT_EQ(group.completed(), counted[task_state::completed]);
+            EXPECT_EQ(group.failed, counted[task_state::failed]);
+            EXPECT_EQ(group.cancelled, counted[task_state::cancelled]);
+            ledger_.count("counted group");
         }
     }
     task<> check_members() {
