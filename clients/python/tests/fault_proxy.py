@@ -255,7 +255,7 @@ class FaultProxy:
 
 def endpoint_of(request):
     words = request[:request.index(b"\r\n")].decode("latin-1").split()
-    return words[0] + " " + re.sub(r"/[0-9a-f]{32}", "", words[1])
+    return words[0] + " " + re.sub(r"/[0-9a-f]{32}[^/]*", "", words[1])
 
 
 def receive(source, buffer):

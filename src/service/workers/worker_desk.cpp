@@ -306,9 +306,9 @@ task<worker_desk::claimed_one> worker_desk::claim_one(single_claim request) {
         claimed.is_draining = true;
         co_return claimed;
     }
+    const bool is_repeatable = !request.request_id.empty();
     worker_record record;
-    record.id =
-        request.request_id.empty() ? fresh_id() : id_of_request(request.name, request.request_id);
+    record.id = is_repeatable ? id_of_request(request.name, request.request_id) : fresh_id();
     record.name = std::move(request.name);
     record.kinds = std::move(kinds);
     record.queues = std::move(request.queues);
@@ -333,7 +333,11 @@ task<worker_desk::claimed_one> worker_desk::claim_one(single_claim request) {
         co_await renew(record.id, running, 0, std::nullopt, request.lease);
     } else {
         claimed.is_draining = answer.what == poll_answer::verdict::draining;
-        co_await remove(record.id);
+        // A repeated request, at this server or another one, waits in the same session, or has got
+        // its task there: that session ends by its lease.
+        if (!is_repeatable) {
+            co_await remove(record.id);
+        }
     }
     co_return claimed;
 }

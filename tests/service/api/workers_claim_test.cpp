@@ -73,6 +73,39 @@ WEIR_TEST(SingleClaim, ARepeatedRequestGetsTheSameTask) {
     co_await here.stop();
 }
 
+// The client has given up the first request, and the service does not know yet.
+WEIR_TEST(SingleClaim, ARequestThatIsRepeatedWhileItWaitsKeepsItsTask) {
+    site here;
+    co_await here.learn();
+    here.start();
+    co_await here.post("/workers", R"({"kinds": ["thumb"]})");
+    const std::string body = R"({"kind": "thumb", "wait": 5, "request_id": "job 7"})";
+    const auto first = weir::spawn(here.post("/claim", body));
+    co_await weir::sleep(1s);
+    const auto second = weir::spawn(here.post("/claim", body));
+    co_await weir::sleep(1s);
+    const std::string id = co_await here.submit(R"({"kind": "thumb"})");
+    const answer given_up = co_await first;
+    EXPECT_EQ(given_up.code, 204U) << given_up.text;
+    const answer claimed = co_await second;
+    WEIR_ASSERT_EQ(claimed.code, 200U) << claimed.text;
+    EXPECT_EQ(claimed["id"], id);
+    co_await weir::sleep(10s);
+    const answer verdict =
+        co_await here.post("/handles/" + claimed["handle"], R"({"outcome": "completed"})");
+    EXPECT_EQ(verdict["accepted"], "true") << verdict.text;
+    // One that got none leaves nothing behind for long.
+    const answer none = co_await here.post(
+        "/claim", R"({"kind": "thumb", "wait": 1, "request_id": "job 8"})");
+    EXPECT_EQ(none.code, 204U);
+    co_await weir::sleep(15s);
+    const answer listed = co_await here.get("/workers");
+    for (const bj::value& each : listed.json.at("workers").as_array()) {
+        EXPECT_NE(each.at("sdk"), "claim") << listed.text;
+    }
+    co_await here.stop();
+}
+
 WEIR_TEST(SingleClaim, AnEndedLeaseAndACancelAreTold) {
     site here;
     here.start();
