@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// A worker of the Weir task service in a hundred lines, without a library: docs/own-worker.md.
+// A worker of the Weir task service without a library: docs/own-worker.md.
 package main
 
 import (

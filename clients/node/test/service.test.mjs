@@ -174,6 +174,25 @@ test("PeerFailure23: a handler that blocks the thread starves no heartbeat", asy
   );
 });
 
+test("PeerFailure23: a thread is blocked for a minute, with the times of users", { skip: !process.env.WEIR_STRESS && "takes a minute" }, async () => {
+  let runs = 0;
+  await withWorker(
+    (worker) =>
+      worker.task("node/minute", () => {
+        block(60);
+        runs += 1;
+      }),
+    async () => {
+      // The client is in the same thread: its requests are over when the handler begins.
+      const id = await client.submit("node/minute", null, { delay: 1 });
+      await eventually(() => runs > 0, 120);
+      const ended = await client.wait(id, 20);
+      assert.deepEqual([ended.state, ended.attempts, runs], ["completed", [], 1]);
+    },
+    { timing: {} },
+  );
+});
+
 test("refusals", async () => {
   const worker = makeWorker(serving.url, { timing });
   await assert.rejects(worker.start(), /no handlers/);

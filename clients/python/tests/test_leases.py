@@ -7,7 +7,7 @@ import time
 import unittest
 
 from service import PROGRAM, Serve
-from support import eventually
+from support import IS_STRESS, eventually
 from test_service import Program, WORKER
 
 LEASE = 2.0
@@ -24,13 +24,15 @@ class Leases(unittest.TestCase):
         cls.client = cls.service.client()
         cls.addClassCleanup(cls.client.close)
 
-    def start(self, kind="nap", seconds=1.0):
+    def start(self, kind="nap", seconds=1.0, service=None):
         """A worker, and a task that it runs."""
-        worker = Program(WORKER, self.service.url)
+        service = service or self.service
+        worker = Program(WORKER, service.url)
         self.addCleanup(worker.__exit__)
-        eventually(lambda: f"/{worker.pid}" in self.service.ask("/workers"))
-        task = self.client.submit(kind, {"seconds": seconds})
-        eventually(lambda: self.client.get(task).state == "running")
+        eventually(lambda: f"/{worker.pid}" in service.ask("/workers"))
+        with service.client() as client:
+            task = client.submit(kind, {"seconds": seconds})
+            eventually(lambda: client.get(task).state == "running")
         return worker, task
 
     def test_killed(self):
@@ -60,6 +62,14 @@ class Leases(unittest.TestCase):
         worker, task = self.start("block", 3 * LEASE)
         self.assertEqual(self.client.result(task, 20), worker.pid)
         self.assertEqual(self.client.get(task).raw["attempts"], [])
+
+    @unittest.skipUnless(IS_STRESS, "takes a minute")
+    def test_PeerFailure23_loop_blocked_for_a_minute(self):
+        """With the times that users have: the lease is half of that."""
+        with Serve(memory=True) as service, service.client() as client:
+            worker, task = self.start("block", 60.0, service)
+            self.assertEqual(client.result(task, 120), worker.pid)
+            self.assertEqual(client.get(task).raw["attempts"], [])
 
 
 if __name__ == "__main__":
