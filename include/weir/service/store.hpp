@@ -167,7 +167,8 @@ struct heartbeat_answer {
     // The offset that the node has to use from now on: that of the nodes of its host that were
     // there before, or its own.
     std::chrono::microseconds clock_offset{0};
-    std::vector<run_key> cancelling;  // runs of this node that clients have cancelled
+    std::optional<timestamp> calendar{};  // of the server, where nodes follow its calendar
+    std::vector<run_key> cancelling;      // runs of this node that clients have cancelled
 };
 
 struct rescue_result {
@@ -175,6 +176,16 @@ struct rescue_result {
     std::size_t failed = 0;     // crashed too often
     std::size_t cancelled = 0;  // were being cancelled
     std::vector<task_id> failed_tasks{};
+};
+
+// A transaction of some program in the same database: rows that are changed or removed stay there
+// as long as it lasts, and searches pass over them.
+struct old_transaction {
+    old_transaction() = default;
+
+    std::int64_t process = 0;  // of the server
+    std::string application;
+    std::chrono::seconds age{0};
 };
 
 // ---- queries
@@ -505,6 +516,8 @@ public:
     // Proves that tasks can be claimed and stored: claims a due task, takes that back, and commits
     // a small transaction. Throws store_unavailable. For /readyz.
     virtual task<> probe(moment now) = 0;
+    // The oldest one, where transactions of other programs make this store slower.
+    virtual task<std::optional<old_transaction>> oldest_transaction() { co_return std::nullopt; }
     virtual task<> close() = 0;
 
     // Messages between the processes that share the store. Null: it has one process, or it has no

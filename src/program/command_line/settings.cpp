@@ -262,6 +262,7 @@ serve_plan::serve_plan(const serve_settings& settings)
     store.max_queues = settings.max_queues;
     postgres.max_queues = settings.max_queues;
     postgres.schema = settings.schema;
+    postgres.upgrades_in_use = settings.upgrades_in_use;
     postgres.failover_grace = seconds(std::max(settings.lease, settings.worker_lease));
     store.integrity = settings.integrity == "full"   ? service::integrity_check::full
                       : settings.integrity == "none" ? service::integrity_check::none
@@ -320,6 +321,11 @@ void add_options(options& to, serve_settings& settings) {
             settings.database);
     to.text({"--schema", "NAME", "Schema of the tables in a PostgreSQL database", ""},
             settings.schema);
+    to.flag(
+        {"--migrate", "",
+         "Upgrade the tables in PostgreSQL even while older programs use them that have to stop",
+         "false"},
+        settings.upgrades_in_use);
     to.choice({"--integrity", "", "How much of the database is checked at the start", ""},
               settings.integrity, {"quick", "full", "none"});
     to.number({"-w,--workers", "COUNT", "Tasks that run at the same time", "256"}, settings.workers,

@@ -502,8 +502,11 @@ std::string_view openapi_schemas() noexcept {
         "description": "Seconds from started to ended; null: none ended"}}},
   "Alive": {"type": "object", "required": ["status"], "additionalProperties": false,
     "properties": {"status": {"type": "string", "enum": ["alive"]}}},
-  "Ready": {"type": "object", "required": ["ready", "reason"], "additionalProperties": false,
-    "properties": {"ready": {"type": "boolean"}, "reason": {"type": ["string", "null"]}}}}})json";
+  "Ready": {"type": "object", "required": ["ready", "reason", "warning"],
+    "additionalProperties": false,
+    "properties": {"ready": {"type": "boolean"}, "reason": {"type": ["string", "null"]},
+      "warning": {"type": ["string", "null"],
+        "description": "What will harm the service if it lasts: a long transaction"}}}}})json";
 }
 
 }  // namespace weir::service::detail

@@ -32,12 +32,24 @@ constexpr clock::duration probe_limit = 2s;
 constexpr clock::duration probe_holds = 500ms;
 constexpr clock::duration oldest_due_holds = 1s;
 
-response readiness(status code, std::string_view reason) {
+response readiness(status code, std::string_view reason, std::string_view warning = {}) {
     return json_object(
         [&](json_writer& json) {
             json.member("ready", code == status::ok).member_or_null("reason", reason);
+            json.member_or_null("warning", warning);
         },
         code);
+}
+
+std::string transaction_warning(const std::optional<old_transaction>& oldest) {
+    constexpr auto harmless = std::chrono::seconds(60);
+    if (!oldest.has_value() || oldest->age < harmless) {
+        return {};
+    }
+    return "process " + std::to_string(oldest->process) + " of the PostgreSQL server (" +
+           (oldest->application.empty() ? std::string("without a name") : oldest->application) +
+           ") has had a transaction open for " + std::to_string(oldest->age.count()) +
+           " s: rows that were changed or removed since then cannot be cleaned up";
 }
 
 void write_feed_metrics(metric_writer& to, const ws::hub_stats& feed) {
@@ -195,6 +207,7 @@ task<> status_resource::read_oldest_due() {
     if (!oldest_read_at_ || now - *oldest_read_at_ >= oldest_due_holds) {
         oldest_read_at_ = now;  // requests that come meanwhile use the last ones
         oldest_due_ = co_await tasks_.oldest_due();
+        oldest_transaction_ = co_await timeout(probe_limit, tasks_.kept_in().oldest_transaction());
         std::ranges::sort(oldest_due_, {}, &due_queue::name);
     }
 }
@@ -209,6 +222,11 @@ response status_resource::metrics_page(std::span<const queue_record> queues,
     process_.write_metrics(page);
     if (more_metrics_) {
         more_metrics_(page);
+    }
+    if (oldest_transaction_.has_value()) {
+        page.gauge("weir_service_oldest_transaction_seconds",
+                   "Age of the oldest transaction in the PostgreSQL database, of any program.", {},
+                   static_cast<double>(oldest_transaction_->age.count()));
     }
     for (const queue_record& each : queues) {
         write_queue_metrics(page, each);
@@ -238,6 +256,8 @@ answer status_resource::show_ready(http::request&) {
         try {
             const moment at = tasks_.moment_now();
             co_await timeout(probe_limit, tasks_.kept_in().probe(at));
+            oldest_transaction_ =
+                co_await timeout(probe_limit, tasks_.kept_in().oldest_transaction());
         } catch (const db::error& error) {
             failure = error.what();
         } catch (const timed_out&) {
@@ -247,7 +267,7 @@ answer status_resource::show_ready(http::request&) {
         probe_failure_ = std::move(failure);
     }
     co_return readiness(probe_failure_.empty() ? status::ok : status::service_unavailable,
-                        probe_failure_);
+                        probe_failure_, transaction_warning(oldest_transaction_));
 }
 
 answer status_resource::show_history(http::request&) {

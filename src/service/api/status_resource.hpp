@@ -51,6 +51,7 @@ private:
     // multiply probes.
     std::optional<clock::time_point> probed_at_;
     std::string probe_failure_;
+    std::optional<old_transaction> oldest_transaction_;
     // The oldest due tasks, as they were read last; reused for a moment as well.
     std::optional<clock::time_point> oldest_read_at_;
     std::vector<due_queue> oldest_due_;

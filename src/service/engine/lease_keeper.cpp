@@ -87,6 +87,7 @@ task<bool> lease_keeper::send_heartbeat() {
     }
     renewed.expires_at = begun + options_.lease;
     time_.set_offset(answer.clock_offset);
+    time_.follow_calendar(answer.calendar, begun);
     if (!std::exchange(renewed.is_registered, true)) {
         renewed.registered_at = begun;
         claims_.claim_now();

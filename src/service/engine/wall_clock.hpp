@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The two clocks of a `moment`, and their relation to the loop's clock. The steady one is the
 // loop's clock plus an offset: what the calendar was ahead of it at first. Processes of one machine
-// agree on an offset by their heartbeats.
+// agree on an offset by their heartbeats. The calendar is that of the machine, or of a server that
+// all nodes share: then it is the loop's clock plus another offset, which heartbeats correct.
 #pragma once
 
 #include "base/wall_time.hpp"
@@ -40,10 +41,27 @@ public:
 
     // The calendar.
     timestamp now() const {
-        if (source_) {
-            return source_();
+        if (calendar_offset_.has_value() && loop::current_or_null() != nullptr) {
+            return timestamp(loop_clock() + *calendar_offset_);
         }
-        return weir::detail::wall_time();
+        return source_ ? source_() : weir::detail::wall_time();
+    }
+    // The calendar of a server, which has answered a call that began then and has ended now; empty:
+    // there is none. On a loop. Where it is not known which moment of the call it is, it is the
+    // last one: nothing starts early.
+    void follow_calendar(std::optional<timestamp> server, clock::time_point begun) {
+        if (!server.has_value()) {
+            calendar_offset_.reset();
+            return;
+        }
+        const auto begun_at =
+            std::chrono::floor<std::chrono::microseconds>(begun.time_since_epoch());
+        const auto least = server->time_since_epoch() - loop_clock();
+        const auto most = server->time_since_epoch() - begun_at;
+        if (!calendar_offset_.has_value() || *calendar_offset_ < least ||
+            *calendar_offset_ > most) {
+            calendar_offset_ = least;
+        }
     }
 
     // The loop's time at which the calendar shows `when`; max() if that is more than a day ahead,
@@ -63,7 +81,8 @@ private:
     }
 
     hook<timestamp()> source_;
-    mutable std::optional<std::chrono::microseconds> offset_;  // unset: not used yet
+    mutable std::optional<std::chrono::microseconds> offset_;   // unset: not used yet
+    std::optional<std::chrono::microseconds> calendar_offset_;  // unset: the machine's calendar
 };
 
 // Returns when `wake` is set, and at `until` at the latest.

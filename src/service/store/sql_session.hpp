@@ -6,7 +6,7 @@
 
 #include <weir/db/sqlite/rows.hpp>
 #include <weir/db/sqlite/value.hpp>
-#include <weir/service/task.hpp>
+#include <weir/service/store.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -131,6 +131,9 @@ public:
     // The clock that all nodes measure leases and delays by; empty: nodes of one machine agree on
     // one by themselves.
     virtual std::optional<timestamp> server_time() { return std::nullopt; }
+    // What the server's clock shows people, if all nodes follow it.
+    virtual std::optional<timestamp> server_calendar() { return std::nullopt; }
+    virtual std::optional<old_transaction> oldest_transaction() { return std::nullopt; }
     // Another number than before: the last transactions may have been lost, as after a failover.
     // 0: never.
     virtual std::int64_t history() { return 0; }

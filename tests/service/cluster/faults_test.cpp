@@ -155,6 +155,27 @@ TEST(ClusterFaults, ACrashLosesNothingWhateverCommitsWaitForByDefault) {
     });
 }
 
+// It comes back as a standby of nobody, and takes no writes until it is a primary again.
+TEST(ClusterFaults, AServerThatIsReadOnlyForAWhile) {
+    in_trouble([](trouble& here) -> task<> {
+        co_await here.open();
+        co_await here.submit();
+        here.server.shut_down();
+        const auto signal = here.server.folder().write("data/standby.signal", "");
+        here.server.give_away(signal);
+        here.server.start();
+        std::string refusal;
+        for (int i = 0; i < 100 && !says(refusal, "is a standby"); ++i) {
+            refusal = co_await here.submit();
+            EXPECT_NE(refusal, "");
+            co_await weir::sleep(20ms);
+        }
+        EXPECT_TRUE(says(refusal, "is a standby")) << refusal;
+        here.server.promote();
+        co_await here.recover();
+    });
+}
+
 // At any moment of a call; the kernel of the server still accepts what comes.
 TEST(ClusterFaults, AFrozenServerIsGivenUpInTime) {
     in_trouble([](trouble& here) -> task<> {

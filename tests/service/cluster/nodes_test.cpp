@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What other queues on PostgreSQL have learned, tried with four nodes on one server: claims, limits,
-// turns, unique keys, settlements that the server refuses. WEIR_STRESS=1 asks for more of it.
+// What other queues on PostgreSQL have learned, tried with four nodes on one server: claims,
+// limits, turns, unique keys, clocks, settlements that the server refuses. WEIR_STRESS=1 asks for
+// more of it.
 
 #include "server_pair.hpp"
 #include "service/store/stores.hpp"
@@ -155,7 +156,7 @@ TEST(ClusterNodes, ClaimsWithWreckedStatisticsGiveNoMoreThanAskedAndNothingTwice
 TEST(ClusterNodes, ALimitIsNeverExceededAndAlwaysUsed) {
     run_nodes([](bench& at) -> task<> {
         constexpr std::size_t limit = 5;
-        const std::size_t rounds = under_stress(1000, 60);
+        const std::size_t rounds = under_stress(1000, 40);
         four_nodes all(at);
         co_await all.open();
         queue_limits limits;
@@ -309,6 +310,134 @@ TEST(ClusterNodes, AKeyIsOneTaskThoughWinnersAreKilled) {
         const queue_record queue = co_await at.queue();
         EXPECT_EQ(queue.count(task_state::pending), keys);
         co_await all.close();
+    });
+}
+
+// Two nodes whose calendars are two hours apart: what has a time starts by the server's clock, no
+// lease is lost, and each slot of a schedule is fired once.
+TEST(ClusterNodes, TheServersClockDecidesWhateverThoseOfNodesShow) {
+    run_nodes([](bench& at) -> task<> {
+        postgres_store_options store_options;
+        store_options.schema = schema_of(at.folder.path().string());
+        store_options.readers = 1;
+        const std::string url = weir_test::shared_postgres().url();
+        const std::unique_ptr<store> first = co_await open_postgres_store(url, store_options);
+        const std::unique_ptr<store> second = co_await open_postgres_store(url, store_options);
+        const auto calendar = [](std::chrono::microseconds ahead) {
+            const auto now = std::chrono::system_clock::now();
+            return std::chrono::floor<std::chrono::microseconds>(now) + ahead;
+        };
+        service_options options;
+        options.lease = 5s;
+        options.heartbeat = 300ms;
+        std::string lost;
+        options.log = [&](log_level, std::string_view text) {
+            lost += text.find("lease is lost") != std::string_view::npos ? text : "";
+        };
+        options.wall_clock = [&] { return calendar(1h); };
+        service ahead(*first, options);
+        options.wall_clock = [&] { return calendar(-1h); };
+        service behind(*second, options);
+        std::vector<timestamp> started;
+        for (service* const each : {&ahead, &behind}) {
+            each->handle("work", [&](job&) -> task<boost::json::value> {
+                started.push_back(calendar(0s));
+                co_return nullptr;
+            });
+        }
+        const weir::handle<> one = weir::spawn(ahead.run());
+        const weir::handle<> other = weir::spawn(behind.run());
+        std::size_t known = 0;
+        while (known < 2) {
+            co_await weir::sleep(5ms);
+            const std::vector<node_info> nodes = co_await ahead.nodes();
+            known = static_cast<std::size_t>(std::ranges::count(nodes, true, &node_info::is_alive));
+        }
+        schedule plan;
+        plan.name = "tick";
+        plan.cron = "@every 1s";
+        plan.task = new_task("work");
+        co_await ahead.put_schedule(plan);
+        const timestamp begun = calendar(0s);
+        new_task early("work");
+        early.run_at = begun + 2s;
+        new_task late("work");
+        late.run_at = begun + 30min;
+        const submit_result soon = co_await behind.submit(early);
+        const submit_result far = co_await ahead.submit(late);
+        task_record found;
+        while (found.state != task_state::completed) {
+            co_await weir::sleep(20ms);
+            found = co_await at.look(soon.id);
+        }
+        EXPECT_GE(calendar(0s), begun + 2s);
+        co_await weir::sleep(1500ms);
+        found = co_await at.look(far.id);
+        EXPECT_EQ(found.state, task_state::pending) << "half an hour early";
+        const auto seconds = std::chrono::ceil<std::chrono::seconds>(calendar(0s) - begun);
+        EXPECT_GE(started.size(), 3U);
+        EXPECT_LE(started.size(), static_cast<std::size_t>(seconds.count()) + 2) << "slots twice";
+        for (const service* const each : {&ahead, &behind}) {
+            EXPECT_LT(std::chrono::abs(each->now() - calendar(0s)), 10s);
+        }
+        EXPECT_EQ(lost, "");
+        one.cancel();
+        other.cancel();
+        (void)co_await weir::settle(one.wait());
+        (void)co_await weir::settle(other.wait());
+        co_await first->close();
+        co_await second->close();
+    });
+}
+
+TEST(ClusterNodes, ALongTransactionIsNamed) {
+    run_nodes([](bench& at) -> task<> {
+        weir::pg::connection other = co_await weir::pg::connect(
+            {.url = weir_test::shared_postgres().url(), .application_name = "a report"});
+        co_await other.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
+        const weir::pg::rows process = co_await other.query("SELECT pg_backend_pid()::int8");
+        co_await other.query("SELECT count(*) FROM pg_class");
+        const std::optional<old_transaction> oldest = co_await at.kept->oldest_transaction();
+        WEIR_ASSERT_TRUE(oldest.has_value());
+        EXPECT_EQ(oldest->process, process.one<std::int64_t>());
+        EXPECT_EQ(oldest->application, "a report");
+        EXPECT_LT(oldest->age, 100s);
+        co_await other.query("COMMIT");
+        const std::optional<old_transaction> none = co_await at.kept->oldest_transaction();
+        EXPECT_FALSE(none.has_value() && none->application == "a report");
+        other.close();
+    });
+}
+
+// A statement whose node has gone ends soon, and so does a connection that is not acknowledged.
+TEST(ClusterNodes, LostConnectionsAreNoticedBeforeALeaseEnds) {
+    run_nodes([](bench& at) -> task<> {
+        co_await at.submit_many(1);
+        const auto checked = co_await server_pair::ask<std::string>(
+            weir_test::shared_postgres(),
+            "SELECT coalesce(min(setting), 'unknown') FROM pg_settings WHERE name = "
+            "'client_connection_check_interval' AND context = 'user'");
+        if (checked == "unknown") {
+            co_return;  // of an older server
+        }
+        co_await server_pair::run_sql(
+            weir_test::shared_postgres(),
+            "CREATE FUNCTION public.setting_of_writer() RETURNS trigger LANGUAGE plpgsql AS $$ "
+            "BEGIN RAISE EXCEPTION 'interval %', "
+            "current_setting('client_connection_check_interval') USING ERRCODE = '53100'; END $$");
+        co_await server_pair::run_sql(weir_test::shared_postgres(),
+                                      "CREATE TRIGGER setting BEFORE INSERT ON \"" +
+                                          schema_of(at.folder.path().string()) +
+                                          "\".tasks EXECUTE FUNCTION public.setting_of_writer()");
+        std::string text;
+        try {
+            co_await at.submit_many(1);
+        } catch (const store_unavailable& error) {
+            text = error.what();
+        }
+        EXPECT_NE(text.find("interval 2s"), std::string::npos) << text;
+        co_await server_pair::run_sql(weir_test::shared_postgres(),
+                                      "DROP FUNCTION public.setting_of_writer() CASCADE");
     });
 }
 

@@ -33,6 +33,24 @@ WEIR_TEST(WallClock, ADayAheadIsTheFurthest) {
     co_return;
 }
 
+WEIR_TEST(WallClock, FollowsTheCalendarOfAServer) {
+    detail::wall_clock time{hook<timestamp()>([] { return timestamp(7s); })};
+    const clock::time_point begun = weir::now();
+    co_await sleep(3s);
+    time.follow_calendar(timestamp(100s), begun);
+    EXPECT_EQ(time.now(), timestamp(100s)) << "as late as it may be";
+    co_await sleep(5s);
+    EXPECT_EQ(time.now(), timestamp(105s));
+    time.follow_calendar(timestamp(106s), weir::now() - 2s);
+    EXPECT_EQ(time.now(), timestamp(106s)) << "it cannot be earlier";
+    time.follow_calendar(timestamp(105s), weir::now() - 2s);
+    EXPECT_EQ(time.now(), timestamp(106s)) << "it may still be so";
+    time.follow_calendar(timestamp(50s), weir::now() - 2s);
+    EXPECT_EQ(time.now(), timestamp(50s));
+    time.follow_calendar({}, weir::now());
+    EXPECT_EQ(time.now(), timestamp(7s));
+}
+
 WEIR_TEST(WallClock, AnotherSourceCounts) {
     const detail::wall_clock time{hook<timestamp()>([] { return timestamp(7s); })};
     EXPECT_EQ(time.now(), timestamp(7s));

@@ -4,6 +4,9 @@
 #include "commands.hpp"
 #include <support/peers/postgres.hpp>
 
+#include <weir/db/pg/connection.hpp>
+#include <weir/run.hpp>
+
 namespace weir_test {
 namespace {
 
@@ -49,6 +52,28 @@ TEST(Migrate, MovesTheTasksOfAServiceThatRuns) {
     EXPECT_TRUE(has(followed.err(), "was moved to")) << followed.err();
     const program_output all = followed.ask("list");
     EXPECT_TRUE(has(all.out, failed) && has(all.out, later) && has(all.out, running)) << all.out;
+}
+
+// systemd does not start it again then.
+TEST(Migrate, TablesOfANewerProgramEndAnOlderOneWithCode78) {
+    postgres server;
+    {
+        serving here({"--drain", "0.1", "--migrate", "--database", server.url()});
+        EXPECT_EQ(here.ask("submit", {"echo", "1", "--wait"}).code, 0);
+        EXPECT_EQ(here.end(), 0) << here.err();
+    }
+    const auto raise_version = [&]() -> weir::task<> {
+        weir::pg::connection tables = co_await weir::pg::connect({.url = server.url()});
+        co_await tables.query(
+            "UPDATE weir.meta SET value = value + 1000 WHERE name IN ('weir_task_store', "
+            "'oldest_program')");
+        tables.close();
+    };
+    weir::run(raise_version());
+    const program_output refused =
+        call({"serve", "--listen", "127.0.0.1:0", "--database", server.url()});
+    EXPECT_EQ(refused.code, 78) << refused.err;
+    EXPECT_TRUE(has(refused.err, "use a newer program")) << refused.err;
 }
 
 }  // namespace

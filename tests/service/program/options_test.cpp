@@ -88,6 +88,7 @@ TEST(Options, ComeFromFlagsThenTheEnvironmentThenTheFile) {
         {"otlp-endpoint", {"http://127.0.0.1:4318", "https://a.example/otlp", "http://b.example"}},
         {"otlp-sample", {"0.5", "1", "0.25"}},
         {"schema", {"one", "two", "three"}},
+        {"migrate", {"false", "true", "false"}},
         {"integrity", {"full", "none", "quick"}},
         {"log-format", {"json", "text", "json"}},
         {"log-level", {"debug", "warning", "error"}},

@@ -30,8 +30,8 @@ public:
     const table_layout& table() const noexcept { return table_; }
     // Continues after the last row that the target has.
     task<> find_place();
-    // Copies the next rows, and returns their number. A step that finds fewer than it may copy is the
-    // last one: what is added later is a change.
+    // Copies the next rows, and returns their number. A step that finds fewer than it may copy is
+    // the last one: what is added later is a change.
     task<std::size_t> copy_some();
     bool is_complete() const noexcept { return is_complete_; }
     // All rows were copied: also new ones are changes.

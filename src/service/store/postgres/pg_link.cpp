@@ -188,11 +188,24 @@ void pg_link::set_up(pg_primary&& found) {
     is_pooled_ = found.is.process != connection_->server_process();
     if (!is_pooled_) {
         ask(session_settings(settings_.options, false));
+        check_for_lost_clients();
     }
     pg_servers& servers = *settings_.servers;
     if (history_.is_known() && servers.has_tables() && !servers.is_noted(history_)) {
         note_history(*this, settings_.options);
         servers.set_noted(history_);
+    }
+}
+
+// A statement whose node has gone ends, with its locks, before the lease does. Servers before
+// version 14 cannot do that, nor can some systems.
+void pg_link::check_for_lost_clients() {
+    try {
+        ask("SELECT pg_catalog.set_config('client_connection_check_interval', '2s', false)");
+    } catch (const pg::connection_error&) {
+        throw;
+    } catch (const pg::error&) {
+        // As without it: the server notices when it sends the answer.
     }
 }
 
@@ -412,6 +425,33 @@ std::optional<timestamp> pg_link::server_time() {
         "coalesce((SELECT value FROM " +
         dialect_.schema() + ".meta WHERE name = 'clock_shift'), 0)");
     return timestamp(std::chrono::microseconds(found.one<std::int64_t>()));
+}
+
+std::optional<timestamp> pg_link::server_calendar() {
+    if (!settings_.options.uses_server_clock) {
+        return std::nullopt;
+    }
+    const pg::rows found =
+        ask("SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::pg_catalog.int8");
+    return timestamp(std::chrono::microseconds(found.one<std::int64_t>()));
+}
+
+// Without the rights of pg_read_all_stats, those of the same user.
+std::optional<old_transaction> pg_link::oldest_transaction() {
+    const pg::rows found = ask(
+        "SELECT pid::pg_catalog.int8, coalesce(application_name, ''), extract(epoch FROM "
+        "pg_catalog.clock_timestamp() - xact_start)::pg_catalog.int8 FROM "
+        "pg_catalog.pg_stat_activity WHERE datname = pg_catalog.current_database() AND "
+        "(backend_xmin IS NOT NULL OR backend_xid IS NOT NULL) AND xact_start IS NOT NULL AND pid "
+        "<> pg_catalog.pg_backend_pid() ORDER BY xact_start LIMIT 1");
+    if (found.empty()) {
+        return std::nullopt;
+    }
+    old_transaction oldest;
+    oldest.process = found[0].get<std::int64_t>(0);
+    oldest.application = found[0].get<std::string>(1);
+    oldest.age = std::chrono::seconds(std::max<std::int64_t>(0, found[0].get<std::int64_t>(2)));
+    return oldest;
 }
 
 // ---- transactions

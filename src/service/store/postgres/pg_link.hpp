@@ -96,6 +96,8 @@ public:
     void wait_briefly_for_locks() override;
     // The server's clock.
     std::optional<timestamp> server_time() override;
+    std::optional<timestamp> server_calendar() override;
+    std::optional<old_transaction> oldest_transaction() override;
     std::int64_t history() override { return history_.number(); }
     const pg_history& server_history() const noexcept { return history_; }
 
@@ -114,6 +116,7 @@ private:
     class sent_answer;
 
     void set_up(pg_primary&& found);
+    void check_for_lost_clients();
     // Behind a pooler, each transaction may have another server.
     void check_server_of_pooler();
     void note_loss(const db::error& error, std::uint64_t generation);

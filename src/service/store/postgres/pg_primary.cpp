@@ -50,6 +50,20 @@ struct pg_search {
     }
 };
 
+// The kernel gives up a connection whose peer acknowledges nothing for five seconds, unless the URL
+// says otherwise.
+std::string with_user_timeout(const std::string& url) {
+    if (url.find("tcp_user_timeout") != std::string::npos) {
+        return url;
+    }
+    constexpr const char* setting = "tcp_user_timeout=5000";
+    if (url.find("://") == std::string::npos) {
+        return url + " " + setting;
+    }
+    const bool has_more = url.find('?') != std::string::npos && !url.ends_with('?');
+    return url + (has_more ? "&" : url.ends_with('?') ? "" : "?") + setting;
+}
+
 pg::connection_error standby_error(const std::string& name) {
     return pg::connection_error(
         pg::error_fields{.sqlstate = "25006",
@@ -88,7 +102,8 @@ task<> ask_server(pg_search& search, std::size_t index) {
     pg_candidate& to = search.all[index];
     try {
         pg::connect_options options;
-        options.url = search.servers.url(index);
+        const std::string url = with_user_timeout(search.servers.url(index));
+        options.url = url;
         options.application_name = search.application_name;
         options.connect_timeout = search.connect_timeout;
         pg::connection opened = co_await pg::connect(options);

@@ -166,7 +166,8 @@ bool try_upgrade(pg_link& link, const postgres_store_options& options,
                         std::to_string(found) + ", and " + std::to_string(older) +
                         " older programs use it that could not use version " +
                         std::to_string(versions.newest()) +
-                        ": stop them, and the tables are upgraded half a minute later",
+                        ": stop them, and the tables are upgraded half a minute later (or at once, "
+                        "by weir serve --migrate)",
                     db::retry_advice::yes);
             }
             link.ask("SET LOCAL lock_timeout = '1s'");

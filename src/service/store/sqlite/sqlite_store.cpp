@@ -124,7 +124,9 @@ public:
     task<heartbeat_answer> heartbeat(node_record node, moment now) override {
         const std::string id = node.id;
         auto renew = [node = std::move(node), now](sql_session& session, event_list&) {
-            return renew_lease(session, node, now.steady);
+            heartbeat_answer renewed = renew_lease(session, node, now.steady);
+            renewed.calendar = session.server_calendar();
+            return renewed;
         };
         heartbeat_answer answer = co_await change_own_rows(now, std::move(renew));
         if (!answer.is_alive) {
@@ -456,6 +458,9 @@ public:
             session.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
         };
         co_await change({}, count);
+    }
+    task<std::optional<old_transaction>> oldest_transaction() override {
+        return read([](sql_session& session) { return session.oldest_transaction(); });
     }
     task<> close() override { return backend().close(); }
     node_channel* channel() noexcept override { return backend().channel(); }
