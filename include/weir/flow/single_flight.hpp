@@ -120,9 +120,8 @@ private:
             flights_.emplace(key, made);
             try {
                 // With eager starts it may have ended when spawn returns, and be known no more.
-                made->running =
-                    weir::spawn(run(landing(this->shared_from_this(), made, key)),
-                                {.name = "single_flight"});
+                made->running = weir::spawn(run(landing(this->shared_from_this(), made, key)),
+                                            {.name = "single_flight"});
             } catch (...) {
                 remove(*made, key);
                 throw;

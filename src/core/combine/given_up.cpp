@@ -5,6 +5,7 @@
 // operations intact.
 
 #include "core/combine/given_up.hpp"
+
 #include "core/debug/task_tree.hpp"
 
 #include <weir/awaitable.hpp>

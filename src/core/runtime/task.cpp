@@ -18,10 +18,14 @@ namespace {
 
 // The public functions whose coroutines these are.
 constexpr std::pair<std::string_view, std::string_view> public_names[] = {
-    {"weir::detail::gather_", "weir::gather"},    {"weir::detail::settle_", "weir::gather_settled"},
-    {"weir::detail::race_", "weir::race"},        {"weir::detail::run_group", "weir::with_group"},
-    {"weir::detail::scoped", "weir::with_scope"}, {"weir::detail::use_and_close", "weir::with"},
-    {"weir::detail::await_", "an operation"},     {"weir::detail::call_owned", "a function"},
+    {"weir::detail::gather_", "weir::gather"},
+    {"weir::detail::settle_", "weir::gather_settled"},
+    {"weir::detail::race_", "weir::race"},
+    {"weir::detail::run_group", "weir::with_group"},
+    {"weir::detail::scoped", "weir::with_scope"},
+    {"weir::detail::use_and_close", "weir::with"},
+    {"weir::detail::await_", "an operation"},
+    {"weir::detail::call_owned", "a function"},
     {"weir::detail::run_with_token", "weir::with_stop_token"},
     {"weir::detail::open_use_and_close", "weir::with"},
     {"weir::detail::wait_for_handles", "weir::wait"},

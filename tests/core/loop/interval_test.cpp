@@ -164,7 +164,8 @@ TEST(Interval, KeepsItsTimesUnderSchedulesAndStops) {
         }
         if (kind != weir::missed_ticks::delay && !due.empty()) {
             const auto first = (due.front() - start) / 10ms;
-            const auto periods = static_cast<std::uint64_t>((due.back() - start) / 10ms - first + 1);
+            const auto periods =
+                static_cast<std::uint64_t>((due.back() - start) / 10ms - first + 1);
             for (const clock::time_point each : due) {
                 EXPECT_EQ((each - start) % 10ms, 0ms);
             }

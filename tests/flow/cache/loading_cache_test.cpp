@@ -330,9 +330,7 @@ TEST(LoadingCache, HoldsUnderSchedules) {
                                               .refresh_after = 3ms,
                                               .keep_errors = random.one_in(2) ? 0ms : 2ms},
                                              load);
-        const auto forget = [&](key_state& of) {
-            of.oldest_valid = ++of.version;
-        };
+        const auto forget = [&](key_state& of) { of.oldest_valid = ++of.version; };
         const auto read = [&]() -> task<> {
             const int key = random.below(keys);
             key_state& of = state[static_cast<std::size_t>(key)];

@@ -208,7 +208,8 @@ WEIR_TEST(DroppedStream, CallsThatCannotEndAreGivenUpAndReported) {
 
 // The others end as if they were alone.
 WEIR_TEST(DroppedStream, CallsBesideOneThatIsGivenUpEnd) {
-    weir::testing::expect_report(weir::report_kind::dropped_stream, "1 of its tasks has yet to end");
+    weir::testing::expect_report(weir::report_kind::dropped_stream,
+                                 "1 of its tasks has yet to end");
     used_by_calls local;
     auto other = weir::spawn(wait_in, way::sleeps);
     auto consume = [&]() -> task<> {
