@@ -125,7 +125,7 @@ WEIR_IO_TEST(RedisSubscription, TellsThatItMayHaveMissedSome) {
     co_await misses();
     co_await restarting;
     co_await hears("four");
-    co_await proxy.stop();
+    co_await proxy.close();
 }
 
 // With a slow reader the messages wait elsewhere, until Redis closes the connection: in order and

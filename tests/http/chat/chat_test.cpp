@@ -142,7 +142,7 @@ weir::task<> page_and_person() {
     };
     co_await ws::with_connection(person_url(server.address(), "Bob", "the garden"), bob);
     co_await page.wait_for(shows(people, "Ada <3 (you)"));
-    co_await proxy.stop();
+    co_await proxy.close();
 }
 
 // A server that was restarted has forgotten everything; the page notices and begins anew.

@@ -164,7 +164,7 @@ WEIR_IO_TEST(ClientFaults, NothingIsMixedUpOrLeftBehind) {
         client_response after = co_await fetcher.get(base + "/after/10l");
         const std::string text = co_await after.text();
         EXPECT_EQ(text, tagged("after", 10));
-        co_await proxy.stop();
+        co_await proxy.close();
     }
     co_await server.stop();
 }

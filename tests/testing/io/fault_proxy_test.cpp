@@ -32,7 +32,7 @@ public:
           serving_(weir::spawn(serve())) {}
 
     task<> end() {
-        co_await proxy.stop();
+        co_await proxy.close();
         listener_.close();
         serving_.cancel();
         co_await serving_.wait();
@@ -197,7 +197,7 @@ WEIR_IO_TEST(FaultProxy, ATargetThatIsGoneResetsTheClient) {
     EXPECT_THROW(proxy.set({.latency = -1ms}), weir::invalid_argument);
     EXPECT_THROW(proxy.set({.jitter = weir::clock::duration::max()}), weir::invalid_argument);
     EXPECT_THROW(fault_proxy(nobody, {.bandwidth = 0.5}), weir::invalid_argument);
-    // Destroyed without stop(): its tasks end with the loop at the latest.
+    // Destroyed without close(): its tasks end with the loop at the latest.
 }
 
 // Lines cut short by timeouts, through a proxy that drips: the reader loses no bytes on real

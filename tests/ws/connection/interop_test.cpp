@@ -210,7 +210,7 @@ WEIR_IO_TEST(WsReal, ClientsAreStoppedOnABadLine) {
             co_await once(random() % (1U << (4 + round++ % 10)));
         }
     }
-    co_await proxy.stop();
+    co_await proxy.close();
     server.cancel();
     co_await server.wait();
 }

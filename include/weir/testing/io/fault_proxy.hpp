@@ -66,7 +66,7 @@ public:
     void reset_all() noexcept;
     // Stops accepting, closes all connections and waits for their end.
     task<void> close();
-    task<void> stop() { return close(); }  // its earlier name
+    [[deprecated("use close()")]] task<void> stop() { return close(); }
     proxy_stats stats() const noexcept;
 
 private:

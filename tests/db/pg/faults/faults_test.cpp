@@ -197,7 +197,7 @@ WEIR_IO_TEST(PgFaults, CutInAQueryAndInAPipeline) {
     EXPECT_TRUE(is_back_again);
     co_await database.close();
     co_await observer.close();
-    co_await proxy.stop();
+    co_await proxy.close();
 }
 
 WEIR_IO_TEST(PgFaults, StreamsThatAreCut) {
@@ -262,7 +262,7 @@ WEIR_IO_TEST(PgFaults, StreamsThatAreCut) {
     co_await silent.close();
     co_await heard.close();
     co_await database.close();
-    co_await proxy.stop();
+    co_await proxy.close();
 }
 
 WEIR_IO_TEST(PgFaults, MoreConnectionsThanTheServerTakes) {

@@ -276,7 +276,7 @@ task<> run_storm(bool with_cuts) {
     co_await until(observer,
                    "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'storm'");
     co_await observer.close();
-    co_await proxy.stop();
+    co_await proxy.close();
 }
 
 WEIR_IO_TEST(PgStorm, StopsNeverMixUpAnswers) {

@@ -132,7 +132,7 @@ WEIR_IO_TEST(Limiter, CutsKeepTheBound) {
     EXPECT_EQ(exceeds_bucket(grants, 1000, 1s, 5), std::nullopt);
     EXPECT_EQ(grants.size(), 8u * 15);
     EXPECT_GT(limit.stats().unanswered, 0u);
-    co_await proxy.stop();
+    co_await proxy.close();
 }
 
 }  // namespace
