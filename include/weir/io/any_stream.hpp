@@ -27,10 +27,10 @@ struct held_stream {
     virtual ~held_stream() = default;
     virtual task<std::size_t> read(bytes into) = 0;
     virtual task<std::size_t> read(std::span<const bytes> parts) = 0;
-    virtual task<void> write(const_bytes data) = 0;
+    virtual task<void> write(const_bytes data WEIR_REFERRED_TO) = 0;
     virtual task<void> write(std::span<const const_bytes> parts) = 0;
     virtual task<result<std::size_t>> read(bytes into, as_result_form form) = 0;
-    virtual task<result<>> write(const_bytes data, as_result_form form) = 0;
+    virtual task<result<>> write(const_bytes data WEIR_REFERRED_TO, as_result_form form) = 0;
     virtual task<result<>> write(std::span<const const_bytes> parts, as_result_form form) = 0;
     virtual task<void> close_write() = 0;
     virtual void close() noexcept = 0;
@@ -54,7 +54,7 @@ struct held_stream_of final : held_stream {
             return caught(read(into), "read");
         }
     }
-    task<result<>> write(const_bytes data, as_result_form form) override {
+    task<result<>> write(const_bytes data WEIR_REFERRED_TO, as_result_form form) override {
         if constexpr (requires { stream.write(data, form); }) {
             return weir::detail::to_task(stream.write(data, form));
         } else {
@@ -68,7 +68,7 @@ struct held_stream_of final : held_stream {
             return caught(write(parts), "write");
         }
     }
-    task<void> write(const_bytes data) override {
+    task<void> write(const_bytes data WEIR_REFERRED_TO) override {
         return weir::detail::to_task(stream.write(data));
     }
     task<void> write(std::span<const const_bytes> parts) override {
@@ -108,13 +108,13 @@ public:
     task<std::size_t> read(bytes into) { return held("read").read(into); }
     // Into several buffers; a stream without such a read fills the first.
     task<std::size_t> read(std::span<const bytes> parts) { return held("read").read(parts); }
-    task<void> write(const_bytes data) { return held("write").write(data); }
+    task<void> write(const_bytes data WEIR_REFERRED_TO) { return held("write").write(data); }
     task<void> write(std::span<const const_bytes> parts) { return held("write").write(parts); }
     // The same with errors as values: weir/io/result.hpp.
     task<result<std::size_t>> read(bytes into, as_result_form form) {
         return held("read").read(into, form);
     }
-    task<result<>> write(const_bytes data, as_result_form form) {
+    task<result<>> write(const_bytes data WEIR_REFERRED_TO, as_result_form form) {
         return held("write").write(data, form);
     }
     task<result<>> write(std::span<const const_bytes> parts, as_result_form form) {

@@ -9,6 +9,13 @@
 #include <string_view>
 #include <type_traits>
 
+// On a parameter that the result refers to: clang warns where the result outlives a temporary.
+#if defined(__clang__)
+#define WEIR_REFERRED_TO [[clang::lifetimebound]]
+#else
+#define WEIR_REFERRED_TO
+#endif
+
 namespace weir::io {
 
 namespace detail {
@@ -21,6 +28,10 @@ concept byte_like =
 template <class Range>
 concept byte_range = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
                      byte_like<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+
+// Does it own what it holds, so that a temporary one takes it along?
+template <class Range>
+concept owning_range = std::ranges::range<const Range&> && !std::ranges::borrowed_range<Range>;
 
 template <class Range>
 concept writable_byte_range =
@@ -71,16 +82,26 @@ public:
     constexpr const_bytes(bytes writable) noexcept
         : data_(writable.data()), size_(writable.size()) {}
     template <std::convertible_to<std::string_view> Text>
-    const_bytes(const Text& text) noexcept {
-        const std::string_view view = text;
-        data_ = reinterpret_cast<const std::byte*>(view.data());
-        size_ = view.size();
-    }
+        requires(!detail::owning_range<Text>)
+    const_bytes(const Text& text) noexcept : const_bytes(std::string_view(text), view_tag()) {}
+    template <std::convertible_to<std::string_view> Text>
+        requires detail::owning_range<Text>
+    const_bytes(const Text& text WEIR_REFERRED_TO) noexcept
+        : const_bytes(std::string_view(text), view_tag()) {}
     template <class Range>
         requires(detail::byte_range<const Range&> &&
                  !std::convertible_to<const Range&, std::string_view> &&
-                 !std::same_as<Range, bytes> && !std::same_as<Range, const_bytes>)
+                 !std::same_as<Range, bytes> && !std::same_as<Range, const_bytes> &&
+                 !detail::owning_range<Range>)
     const_bytes(const Range& range) noexcept
+        : data_(reinterpret_cast<const std::byte*>(std::ranges::data(range))),
+          size_(std::ranges::size(range)) {}
+    template <class Range>
+        requires(detail::byte_range<const Range&> &&
+                 !std::convertible_to<const Range&, std::string_view> &&
+                 !std::same_as<Range, bytes> && !std::same_as<Range, const_bytes> &&
+                 detail::owning_range<Range>)
+    const_bytes(const Range& range WEIR_REFERRED_TO) noexcept
         : data_(reinterpret_cast<const std::byte*>(std::ranges::data(range))),
           size_(std::ranges::size(range)) {}
 
@@ -96,6 +117,10 @@ public:
     std::string_view text() const noexcept { return {reinterpret_cast<const char*>(data_), size_}; }
 
 private:
+    struct view_tag {};
+    const_bytes(std::string_view view, view_tag) noexcept
+        : data_(reinterpret_cast<const std::byte*>(view.data())), size_(view.size()) {}
+
     const std::byte* data_ = nullptr;
     std::size_t size_ = 0;
 };

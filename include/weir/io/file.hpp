@@ -58,7 +58,7 @@ public:
     task<std::size_t> read_at(bytes into, std::uint64_t offset) const;
     // Writes all data. If stopped or failed, it may have written the first part. Throws
     // invalid_state for a file opened with append: the system would ignore the offset.
-    task<> write_at(const_bytes data, std::uint64_t offset) const;
+    task<> write_at(const_bytes data WEIR_REFERRED_TO, std::uint64_t offset) const;
 
     // Sequentially, as a byte_stream: from position() on, which they advance, also by the part that
     // was written before a stop or an error. read returns 0 at the end. With append, a write goes
@@ -67,7 +67,7 @@ public:
     task<std::size_t> read(bytes into);
     // Into several buffers with one call, the first of which is filled first; at most 16 of them.
     task<std::size_t> read(std::span<const bytes> parts);
-    task<> write(const_bytes data);
+    task<> write(const_bytes data WEIR_REFERRED_TO);
     task<> write(std::span<const const_bytes> parts);
     task<> close_write();  // no effect on a file
     std::uint64_t position() const;

@@ -163,14 +163,15 @@ public:
     pipe_writer() noexcept = default;  // closed
     explicit pipe_writer(int fd) : own_(detail::adopt_pipe(fd)) {}
 
-    detail::throwing<detail::pipe_write_operation> write(const_bytes data) noexcept {
+    detail::throwing<detail::pipe_write_operation> write(
+        const_bytes data WEIR_REFERRED_TO) noexcept {
         return {own_.get(), data};
     }
     detail::throwing<detail::pipe_write_operation> write(
         std::span<const const_bytes> parts) noexcept {
         return {own_.get(), parts};
     }
-    detail::resulting<detail::pipe_write_operation> write(const_bytes data,
+    detail::resulting<detail::pipe_write_operation> write(const_bytes data WEIR_REFERRED_TO,
                                                           as_result_form) noexcept {
         return {own_.get(), data};
     }

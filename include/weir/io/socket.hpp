@@ -235,7 +235,7 @@ public:
     detail::throwing<detail::read_parts_operation> read(std::span<const bytes> parts) noexcept {
         return {own_.get(), parts};
     }
-    detail::throwing<detail::write_operation> write(const_bytes data) noexcept {
+    detail::throwing<detail::write_operation> write(const_bytes data WEIR_REFERRED_TO) noexcept {
         return {own_.get(), data};
     }
     detail::throwing<detail::write_parts_operation> write(
@@ -250,7 +250,8 @@ public:
                                                          as_result_form) noexcept {
         return {own_.get(), parts};
     }
-    detail::resulting<detail::write_operation> write(const_bytes data, as_result_form) noexcept {
+    detail::resulting<detail::write_operation> write(const_bytes data WEIR_REFERRED_TO,
+                                                     as_result_form) noexcept {
         return {own_.get(), data};
     }
     detail::resulting<detail::write_parts_operation> write(std::span<const const_bytes> parts,

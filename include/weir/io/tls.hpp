@@ -50,7 +50,9 @@ public:
     ~stream() { close(); }
 
     task<std::size_t> read(io::bytes into) { return session::read(session_, into); }
-    task<> write(io::const_bytes data) { return session::write(session_, {data, {}}); }
+    task<> write(io::const_bytes data WEIR_REFERRED_TO) {
+        return session::write(session_, {data, {}});
+    }
     // Small parts share records.
     task<> write(std::span<const io::const_bytes> parts) {
         return session::write(session_, {{}, parts});
@@ -59,7 +61,7 @@ public:
     task<io::result<std::size_t>> read(io::bytes into, io::as_result_form) {
         return io::detail::caught(read(into), "read");
     }
-    task<io::result<>> write(io::const_bytes data, io::as_result_form) {
+    task<io::result<>> write(io::const_bytes data WEIR_REFERRED_TO, io::as_result_form) {
         return io::detail::caught(write(data), "write");
     }
     task<io::result<>> write(std::span<const io::const_bytes> parts, io::as_result_form) {

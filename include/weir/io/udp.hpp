@@ -45,6 +45,7 @@ public:
 
 protected:
     ~receive_operation() = default;
+    io_point point() const noexcept override { return io_point::read; }
     udp::datagram thrown() const { return received(checked()); }
     result<udp::datagram> returned() const;
 
@@ -72,6 +73,7 @@ public:
 
 protected:
     ~send_operation() = default;
+    io_point point() const noexcept override { return io_point::write; }
     void thrown() const { checked(); }
     result<> returned() const;
 
@@ -119,11 +121,11 @@ public:
     }
     // Returns when the system has taken the datagram; it may still be lost. Throws io_error: 'send
     // to 127.0.0.1:9: Message too long'.
-    io::detail::throwing<io::detail::send_operation> send_to(io::const_bytes data,
+    io::detail::throwing<io::detail::send_operation> send_to(io::const_bytes data WEIR_REFERRED_TO,
                                                              const io::address& to) noexcept {
         return {own_.get(), data, to};
     }
-    io::detail::resulting<io::detail::send_operation> send_to(io::const_bytes data,
+    io::detail::resulting<io::detail::send_operation> send_to(io::const_bytes data WEIR_REFERRED_TO,
                                                               const io::address& to,
                                                               io::as_result_form) noexcept {
         return {own_.get(), data, to};
@@ -138,10 +140,11 @@ public:
                                                                  io::as_result_form form) noexcept {
         return receive_from(into, form);
     }
-    io::detail::throwing<io::detail::send_operation> send(io::const_bytes data) noexcept {
+    io::detail::throwing<io::detail::send_operation> send(
+        io::const_bytes data WEIR_REFERRED_TO) noexcept {
         return {own_.get(), data, io::address()};
     }
-    io::detail::resulting<io::detail::send_operation> send(io::const_bytes data,
+    io::detail::resulting<io::detail::send_operation> send(io::const_bytes data WEIR_REFERRED_TO,
                                                            io::as_result_form) noexcept {
         return {own_.get(), data, io::address()};
     }

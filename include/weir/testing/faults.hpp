@@ -15,8 +15,8 @@
 // is wrong (weir::misuse, std::logic_error). injected_fault() tells the body what was done, for
 // expectations that only hold without it.
 //
-// Points are those of the simulated network and of real sockets and pipes, of sleeps and timeouts,
-// and of the databases' queries.
+// Points are those of the simulated network and of real sockets, datagrams, pipes, files and
+// standard input, of sleeps and timeouts, and of the databases' queries.
 #pragma once
 
 #include <weir/base/fault_point.hpp>

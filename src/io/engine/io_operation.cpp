@@ -43,13 +43,15 @@ bool io_operation::start() noexcept {
     return target.engine_->start(*this);
 }
 
-// A test has it fail. The peer sees a connection that ends, too.
+// A test has it fail. The peer of a stream sees a connection that ends, too; datagrams, of which
+// several tasks may wait, are whole, and the next one may succeed.
 bool io_operation::inject_fault() noexcept {
     if (point() == io_point::timer) {
         return false;
     }
     const weir::detail::fault_answer fault = weir::detail::fault_at(point(), name());
-    const bool is_cut_off = fault.cut_short && point() == io_point::write;
+    const bool is_stream = !may_queue();
+    const bool is_cut_off = fault.cut_short && point() == io_point::write && is_stream;
     if (fault.cut_short && !is_cut_off) {
         shorten();
     }
@@ -60,7 +62,7 @@ bool io_operation::inject_fault() noexcept {
         shorten();
         attempt();
     }
-    if (point() == io_point::read || point() == io_point::write) {
+    if (is_stream && (point() == io_point::read || point() == io_point::write)) {
         ::shutdown(descriptor_->fd(), SHUT_RDWR);
     }
     result_ = fault.error != 0 ? -fault.error : -ECONNRESET;

@@ -7,6 +7,7 @@
 #include "io/engine/engine.hpp"
 #include "io/engine/uring_entries.hpp"
 
+#include <weir/base/fault_point.hpp>
 #include <weir/error.hpp>
 #include <weir/io/blocking.hpp>
 
@@ -156,9 +157,30 @@ private:
     owned_descriptor own_;
 };
 
+// A test has it fail. The error; 0: it may go ahead, perhaps with less data.
+int inject_fault(file_request& request) noexcept {
+    const bool reads = request.call == file_call::read || request.call == file_call::read_parts;
+    const bool writes = request.call == file_call::write || request.call == file_call::sync;
+    if (!reads && !writes) {
+        return 0;
+    }
+    const weir::detail::fault_answer fault =
+        reads ? weir::detail::fault_at(io_point::read, "read of a file")
+              : weir::detail::fault_at(io_point::write, "write to a file");
+    if (fault.cut_short) {
+        request.size = std::min<std::size_t>(request.size, 1);
+    }
+    return fault.error != 0 ? EIO : 0;
+}
+
 }  // namespace
 
 task<int> carry_out(file_request request, int fd) {
+    if (weir::detail::this_thread.faults != nullptr) [[unlikely]] {
+        if (const int error = inject_fault(request); error != 0) {
+            co_return -error;
+        }
+    }
     if (request.call != file_call::truncate && engine::current_does_files()) {
         // The ring copies from and to memory while the loop waits for it; a thread may take its
         // time. Writes without an offset stay whole: they append.
