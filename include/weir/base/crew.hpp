@@ -54,8 +54,8 @@ public:
     // Stops all members and waits for their ends.
     task<void> stop();
     // The same for a stream that is being destroyed, which cannot wait: stops all members and ends
-    // those that wait for nothing but the loop or the kernel; the others are given up. True: none is
-    // left. False: one of them is running, and has dropped the stream itself.
+    // those that wait for nothing but the loop or the kernel; the others are given up. True: none
+    // is left. False: one of them is running, and has dropped the stream itself.
     bool stop_now() noexcept;
     bool is_stopping() const noexcept { return is_stopping_; }
     // Called in each next(). If the deadline around it is later than the inherited one, that was

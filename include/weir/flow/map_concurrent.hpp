@@ -30,7 +30,8 @@
 // await: it ends each call where that is suspended, before the locals that the call may refer to; a
 // call that has to wait before it can end (asynchronous clean-up, a shield, work on a thread) is
 // given up, which is reported: nothing of it runs again, and its frame stays in memory.
-// weir::with(stream, body) awaits them all. Items in flight are lost. Errors of calls that no consumer has seen by then are reported to the loop.
+// weir::with(stream, body) awaits them all. Items in flight are lost. Errors of calls that no
+// consumer has seen by then are reported to the loop.
 #pragma once
 
 #include <weir/base/crew.hpp>

@@ -128,8 +128,8 @@ WEIR_TEST(Interval, KeepsItsTimesWhateverTheWorkTakes) {
     }
 }
 
-// One fiber after another takes ticks and is stopped at any time: no tick is lost or comes twice, in
-// any order of the fibers.
+// One fiber after another takes ticks and is stopped at any time: no tick is lost or comes twice,
+// in any order of the fibers.
 TEST(Interval, KeepsItsTimesUnderSchedulesAndStops) {
     schedules::expect_under(200, []() -> task<> {
         schedules::dice random;

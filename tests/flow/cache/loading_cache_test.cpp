@@ -301,8 +301,8 @@ WEIR_TEST(LoadingCache, AgreesWithANaiveModel) {
 }
 
 // Readers, changes, refreshing, failures and stops in every order: one load of a key at a time
-// (beside those that an erase has left behind), no value that is older than the latest erase or put,
-// no caller that waits for ever.
+// (beside those that an erase has left behind), no value that is older than the latest erase or
+// put, no caller that waits for ever.
 TEST(LoadingCache, HoldsUnderSchedules) {
     expect_always([]() -> task<> {
         dice random;

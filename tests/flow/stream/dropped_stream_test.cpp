@@ -151,7 +151,7 @@ WEIR_TEST(DroppedStream, SourcesEndBeforeTheLocalsOfTheConsumer) {
     EXPECT_EQ(weir::all_tasks().size(), 1u);
 }
 
-// A call that has to wait before it can end, and whatever it refers to goes with the consumer: it is
+// A call that has to wait before it can end, while what it refers to goes with the consumer: it is
 // given up, and that is reported, without debug mode too.
 WEIR_TEST(DroppedStream, CallsThatCannotEndAreGivenUpAndReported) {
     weir::testing::expect_report(weir::report_kind::dropped_stream,
