@@ -58,8 +58,9 @@ struct awaited_here {
 
 class operation : public detail::awaited_here {
 public:
-    operation() noexcept = default;
-    operation(operation&&) noexcept {}  // only before it is awaited: combinators take them by value
+    operation() noexcept : waiter_(nullptr) {}
+    // Only before it is awaited: combinators take operations by value.
+    operation(operation&&) noexcept : operation() {}
     operation(const operation&) = delete;
     operation& operator=(const operation&) = delete;
 
@@ -73,6 +74,8 @@ public:
     virtual const char* name() const noexcept { return "operation"; }
 
 protected:
+    // Of an operation whose awaiter makes it in order to wait.
+    explicit operation(detail::set_later) noexcept {}
     ~operation() = default;
 
     // The fiber continues, through the loop's queue. Throws wrong_thread when this is not the
@@ -100,7 +103,7 @@ private:
     friend class leaf_awaiter;
     friend bool suspend_before_start(operation& leaf, detail::fiber& on) noexcept;
 
-    detail::fiber* waiter_ = nullptr;
+    detail::fiber* waiter_;
 };
 
 // Suspends without starting the operation: a stop is due, or the fiber has had its share.

@@ -17,13 +17,18 @@
 
 namespace weir::detail {
 
+// For what is set before it is read, by the code that follows the constructor.
+struct set_later {};
+
 // An element's place in a list, or the end of a list.
 template <class Tag = void>
 class list_link {
 public:
-    constexpr list_link() noexcept = default;
+    constexpr list_link() noexcept : next_(nullptr), previous_(nullptr) {}
+    // Of an element that enters a list before it is asked whether it is in one.
+    explicit list_link(set_later) noexcept {}
     // Elements are copied and moved only while they are in no list; the link is not part of that.
-    constexpr list_link(const list_link&) noexcept {}
+    constexpr list_link(const list_link&) noexcept : list_link() {}
     constexpr list_link& operator=(const list_link&) noexcept { return *this; }
 
     constexpr bool is_linked() const noexcept { return next_ != nullptr; }
@@ -45,10 +50,15 @@ public:
         next_->previous_ = previous_;
         next_ = previous_ = nullptr;
     }
+    // The same for a link that is never asked again whether it is in one.
+    constexpr void unlink_for_good() noexcept {
+        previous_->next_ = next_;
+        next_->previous_ = previous_;
+    }
 
 private:
-    list_link* next_ = nullptr;
-    list_link* previous_ = nullptr;
+    list_link* next_;
+    list_link* previous_;
 };
 
 template <class T, class Tag = void>
@@ -109,6 +119,8 @@ public:
     }
     // The element must be in this list.
     void remove(T& gone) noexcept { as_link(gone).unlink(); }
+    // The same for an element that is never asked again whether it is in a list.
+    static void remove_for_good(T& gone) noexcept { as_link(gone).unlink_for_good(); }
     T& pop_front() noexcept {
         T& first = front();
         remove(first);

@@ -48,7 +48,7 @@ public:
         first_waiting_ = first.next();
         return first;
     }
-    void remove_granted(wait_link& gone) noexcept { gone.unlink(); }
+    void remove_granted(wait_link& gone) noexcept { gone.unlink_for_good(); }
     void remove(wait_link& gone) noexcept {
         if (first_waiting_ == &gone) {
             first_waiting_ = gone.next();
@@ -82,6 +82,7 @@ public:
 
 protected:
     listed_operation() noexcept = default;
+    explicit listed_operation(set_later later) noexcept : operation(later), wait_link(later) {}
     listed_operation(listed_operation&&) noexcept : operation(), wait_link() {}
     ~listed_operation() = default;
 

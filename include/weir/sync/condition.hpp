@@ -84,7 +84,7 @@ public:
     ~condition();
 
     weir::mutex& mutex() noexcept { return *mutex_; }
-    detail::lock_operation lock() noexcept { return mutex_->lock(); }
+    detail::lock_request lock() noexcept { return mutex_->lock(); }
     bool locked() const noexcept { return mutex_->locked(); }
 
     // co_await wait(): until notified. Throws invalid_state if the mutex is not locked.

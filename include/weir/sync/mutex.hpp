@@ -11,6 +11,7 @@
 #pragma once
 
 #include <weir/base/wait_list.hpp>
+#include <weir/base/wait_request.hpp>
 
 #include <optional>
 #include <utility>
@@ -30,20 +31,25 @@ void report_relock(const mutex& awaited) noexcept;
 // Waits for a mutex; the derived class decides the result.
 class mutex_operation : public listed_operation {
 public:
+    using primitive = mutex;
+
     inline bool ready() noexcept override;
     inline bool start() noexcept override;
     inline bool cancel() noexcept override;
     const char* name() const noexcept override { return "mutex.lock"; }
 
+    inline static bool take(mutex& wanted) noexcept;
+    mutex& from() const noexcept { return *mutex_; }
+    inline void finish();
+
 protected:
-    explicit mutex_operation(mutex& locked) noexcept : mutex_(&locked) {}
-    mutex_operation(mutex_operation&&) noexcept = default;
+    explicit mutex_operation(mutex& locked) noexcept
+        : listed_operation(set_later()), mutex_(&locked) {}
     ~mutex_operation() {
         if (state_ != wait_state::idle) [[unlikely]] {
             abandon();
         }
     }
-    inline mutex& locked();
 
 private:
     void abandon() noexcept;
@@ -54,6 +60,8 @@ private:
 class lock_operation;
 class acquire_operation;
 class condition_operation;
+using lock_request = wait_request<lock_operation>;
+using acquire_request = wait_request<acquire_operation>;
 
 }  // namespace detail
 
@@ -98,7 +106,7 @@ public:
     ~mutex() { waiters_.orphan(); }
 
     // co_await lock(): waits for its turn, and gives a guard.
-    inline detail::lock_operation lock() noexcept;
+    inline detail::lock_request lock() noexcept;
     // An empty result if it is locked.
     std::optional<guard> try_lock() noexcept {
         if (!try_acquire()) {
@@ -111,7 +119,7 @@ public:
     // locks it again waits, which debug mode reports as a deadlock. Releasing a free mutex throws
     // invalid_state, and so does releasing one whose lock is on its way to the next fiber: no fiber
     // holds it yet.
-    inline detail::acquire_operation acquire() noexcept;
+    inline detail::acquire_request acquire() noexcept;
     bool try_acquire() noexcept {
         if (locked_) {
             return false;
@@ -170,7 +178,10 @@ inline bool mutex_operation::cancel() noexcept {
     state_ = wait_state::idle;
     return true;
 }
-inline mutex& mutex_operation::locked() {
+inline bool mutex_operation::take(mutex& wanted) noexcept {
+    return wanted.try_acquire();
+}
+inline void mutex_operation::finish() {
     if (state_ != wait_state::idle) {
         if (state_ != wait_state::granted) [[unlikely]] {
             throw_wait_error(std::exchange(state_, wait_state::idle), "mutex");
@@ -178,28 +189,27 @@ inline mutex& mutex_operation::locked() {
         mutex_->waiters_.remove_granted(*this);
         state_ = wait_state::idle;
     }
-    return *mutex_;
 }
 
 class WEIR_MUST_AWAIT lock_operation final : public mutex_operation {
 public:
     explicit lock_operation(mutex& locked) noexcept : mutex_operation(locked) {}
-    mutex::guard resume() { return mutex::guard(locked()); }
+    static mutex::guard result(mutex& locked) noexcept { return mutex::guard(locked); }
 };
 
 class WEIR_MUST_AWAIT acquire_operation final : public mutex_operation {
 public:
     explicit acquire_operation(mutex& locked) noexcept : mutex_operation(locked) {}
-    void resume() { locked(); }
+    static void result(mutex&) noexcept {}
 };
 
 }  // namespace detail
 
-inline detail::lock_operation mutex::lock() noexcept {
-    return detail::lock_operation(*this);
+inline detail::lock_request mutex::lock() noexcept {
+    return detail::lock_request(*this);
 }
-inline detail::acquire_operation mutex::acquire() noexcept {
-    return detail::acquire_operation(*this);
+inline detail::acquire_request mutex::acquire() noexcept {
+    return detail::acquire_request(*this);
 }
 
 }  // namespace weir

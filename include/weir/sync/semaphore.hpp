@@ -15,6 +15,7 @@
 #pragma once
 
 #include <weir/base/wait_list.hpp>
+#include <weir/base/wait_request.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -30,6 +31,7 @@ namespace detail {
 class permit_waiter;
 class permit_operation;
 class permits_operation;
+using permit_request = wait_request<permit_operation>;
 
 }  // namespace detail
 
@@ -100,7 +102,7 @@ public:
     ~semaphore() { waiters_.orphan(); }
 
     // co_await acquire(): waits for its turn, and gives a permit.
-    inline detail::permit_operation acquire() noexcept;
+    inline detail::permit_request acquire() noexcept;
     // The same for several at once, which come as one object. Throws invalid_argument unless the
     // number is positive and, for a bounded semaphore, one that can ever be free.
     inline detail::permits_operation acquire(std::ptrdiff_t count);
@@ -175,6 +177,9 @@ namespace detail {
 
 class permit_waiter : public listed_operation {
 public:
+    using primitive = semaphore;
+
+    semaphore& from() const noexcept { return *from_; }
     std::ptrdiff_t wanted() const noexcept { return wanted_; }
     bool start() noexcept override { return from_->waiters_.enter(*this); }
     bool cancel() noexcept override {
@@ -184,15 +189,7 @@ public:
     }
     const char* name() const noexcept override { return "semaphore.acquire"; }
 
-protected:
-    permit_waiter(semaphore& from, std::ptrdiff_t wanted) noexcept
-        : from_(&from), wanted_(wanted) {}
-    permit_waiter(permit_waiter&&) noexcept = default;
-    ~permit_waiter() {
-        if (state_ != wait_state::idle) [[unlikely]] {
-            abandon();
-        }
-    }
+    // The fiber goes on: takes what was granted, or throws.
     void finish() {
         if (state_ != wait_state::idle) {
             if (state_ != wait_state::granted) [[unlikely]] {
@@ -200,6 +197,18 @@ protected:
             }
             state_ = wait_state::idle;
             from_->remove_granted(*this);
+        }
+    }
+
+protected:
+    permit_waiter(semaphore& from, std::ptrdiff_t wanted) noexcept
+        : from_(&from), wanted_(wanted) {}
+    permit_waiter(set_later later, semaphore& from) noexcept
+        : listed_operation(later), from_(&from), wanted_(1) {}
+    permit_waiter(permit_waiter&&) noexcept = default;
+    ~permit_waiter() {
+        if (state_ != wait_state::idle) [[unlikely]] {
+            abandon();
         }
     }
 
@@ -219,14 +228,11 @@ private:
 
 class WEIR_MUST_AWAIT permit_operation final : public permit_waiter {
 public:
-    explicit permit_operation(semaphore& from) noexcept : permit_waiter(from, 1) {}
-    permit_operation(permit_operation&&) noexcept = default;
+    explicit permit_operation(semaphore& from) noexcept : permit_waiter(set_later(), from) {}
 
     bool ready() noexcept override { return from_->take(); }
-    semaphore::permit resume() {
-        finish();
-        return semaphore::permit(*from_);
-    }
+    static bool take(semaphore& from) noexcept { return from.take(); }
+    static semaphore::permit result(semaphore& from) noexcept { return semaphore::permit(from); }
 };
 
 class WEIR_MUST_AWAIT permits_operation final : public permit_waiter {
@@ -244,8 +250,8 @@ public:
 
 }  // namespace detail
 
-inline detail::permit_operation semaphore::acquire() noexcept {
-    return detail::permit_operation(*this);
+inline detail::permit_request semaphore::acquire() noexcept {
+    return detail::permit_request(*this);
 }
 inline detail::permits_operation semaphore::acquire(std::ptrdiff_t count) {
     check_count(count);
