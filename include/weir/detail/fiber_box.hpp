@@ -64,29 +64,10 @@ public:
 
     next_step advance(fiber&) noexcept {
         const std::coroutine_handle<promise> root = root_;
-        if (!root.promise().outcome.has_value()) [[unlikely]] {
-            std::exception_ptr error = error_of(root.promise(), root.promise().outcome.error());
-            if (has(stop_pending) && is_cancellation(error)) {
-                raise(is_cancelled);
-            } else {
-                end_with(std::move(error));
-            }
-        } else if (has(stop_pending)) [[unlikely]] {
-            raise(is_cancelled);  // stop beats value
+        if (!root.promise().outcome.has_value() || has(stop_pending)) [[unlikely]] {
+            end_without_value();
         } else {
-            try {
-                if constexpr (std::is_void_v<T>) {
-                    ::new (static_cast<void*>(&value_)) stored_type{};
-                } else if constexpr (std::is_reference_v<T>) {
-                    ::new (static_cast<void*>(&value_))
-                        stored_type(&root.promise().outcome.value());
-                } else {
-                    ::new (static_cast<void*>(&value_))
-                        stored_type(std::move(root.promise().outcome.value()));
-                }
-            } catch (...) {
-                end_with(std::current_exception());
-            }
+            keep_value(root.promise());
         }
         root.destroy();
         if (joiners == nullptr && extras == nullptr && (flags & has_ended_badly) == 0) [[likely]] {
@@ -110,14 +91,47 @@ public:
 private:
     static constexpr std::uint16_t has_ended_badly = is_cancelled | is_failed;
 
-    // What finish() does for most fibers: only the group is told.
+    // Apart, as it is rare: the other way then needs few registers, and saves none.
+    [[gnu::noinline, gnu::cold]] void end_without_value() noexcept {
+        promise& root = root_.promise();
+        if (root.outcome.has_value()) {
+            raise(is_cancelled);  // stop beats value
+            return;
+        }
+        std::exception_ptr error = error_of(root, root.outcome.error());
+        if (has(stop_pending) && is_cancellation(error)) {
+            raise(is_cancelled);
+        } else {
+            end_with(std::move(error));
+        }
+    }
+    // In place of the handle of the coroutine, which is destroyed next.
+    void keep_value(promise& ended) noexcept {
+        if constexpr (std::is_void_v<T>) {
+            ::new (static_cast<void*>(&value_)) stored_type{};
+        } else if constexpr (std::is_reference_v<T>) {
+            ::new (static_cast<void*>(&value_)) stored_type(&ended.outcome.value());
+        } else if constexpr (std::is_nothrow_move_constructible_v<T>) {
+            ::new (static_cast<void*>(&value_)) stored_type(std::move(ended.outcome.value()));
+        } else {
+            try {
+                ::new (static_cast<void*>(&value_)) stored_type(std::move(ended.outcome.value()));
+            } catch (...) {
+                end_with(std::current_exception());
+            }
+        }
+    }
+
+    // What finish() does for most fibers: only the group is told. It has a value, and nothing else
+    // that the destructor would look for.
     void finish_unnoticed() noexcept {
         group_state* const of = group;
         raise(is_done);
         top = nullptr;
-        child_ended(*of, *this);
+        child_ended_well(*of, *this);
         if (--references == 0) {
-            delete this;
+            value_.~stored_type();
+            operator delete(this, sizeof(*this));
             release_group(of);
         }
     }

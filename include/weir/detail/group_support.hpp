@@ -30,17 +30,31 @@ inline void adopt_child(group_state& into, fiber& fresh) noexcept {
 
 void child_failed(group_state& group, fiber& failed) noexcept;
 // Finished children are forgotten at once; the last one wakes the fiber that joins.
-inline void child_ended(group_state& group, fiber& ended) noexcept {
-    group.children.remove(ended);
+inline void forget_child(group_state& group, fiber& ended) noexcept {
+    intrusive_list<fiber, sibling_tag>::remove_for_good(ended);
     --group.child_count;
+}
+inline void wake_joiner(group_state& group) noexcept {
+    if (group.child_count == 0 && group.joiner != nullptr) {
+        group.home->unpark(*group.joiner);
+    }
+}
+inline void child_ended(group_state& group, fiber& ended) noexcept {
+    forget_child(group, ended);
     if (group.observer != nullptr) [[unlikely]] {
         group.observer->child_ended(ended);
     } else if (ended.has(is_failed) && !group.is_root) [[unlikely]] {
         child_failed(group, ended);
     }
-    if (group.child_count == 0 && group.joiner != nullptr) {
-        group.home->unpark(*group.joiner);
+    wake_joiner(group);
+}
+// The same for one that has not failed.
+inline void child_ended_well(group_state& group, fiber& ended) noexcept {
+    forget_child(group, ended);
+    if (group.observer != nullptr) [[unlikely]] {
+        group.observer->child_ended(ended);
     }
+    wake_joiner(group);
 }
 // Cancels the children and, while it runs, the body; refuses new children from now on.
 void abort_group(group_state& group, std::string_view reason = {}) noexcept;
