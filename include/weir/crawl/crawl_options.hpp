@@ -102,10 +102,10 @@ struct crawl_options {
 
     // Throws invalid_argument that names the option, its value and what is allowed.
     void check() const;
-    // What must be the same when a crawl is resumed, as text: 'scope host', one a line; that is
-    // all that decides which links are followed. The others may change: max_pages and max_urls,
-    // which leave the rest pending or unknown, politeness, times, and ignore_robots, which holds for
-    // what is requested from then on.
+    // What must be the same when a crawl is resumed, as text: 'scope host', one a line; that is all
+    // that decides which links are followed. The others may change: max_pages and max_urls, which
+    // leave the rest pending or unknown, politeness, times, and ignore_robots, which holds for what
+    // is requested from then on.
     std::string identity() const;
 };
 

@@ -87,7 +87,11 @@ std::uint64_t file_number_of(const std::string& path) noexcept {
         throw;
     } catch (const sqlite::error& error) {
         const std::string advice =
-            error.is_full() ? "; free some space and start the crawl again: it continues" : "";
+            error.is_full() ? "; free some space and start the crawl again: it continues"
+            : error.is_busy()
+                ? "; another program has locked it: let it end and start the crawl again: it "
+                  "continues"
+                : "";
         throw store_error("the state '" + path + "': " + error.what() + advice);
     } catch (const store_error& error) {
         throw store_error("the state '" + path + "': " + error.what());

@@ -4,11 +4,16 @@
 #include "stores.hpp"
 
 #include <weir/crawl/sqlite_store.hpp>
+#include <weir/db/sqlite/database.hpp>
 #include <weir/run.hpp>
+#include <weir/spawn.hpp>
+#include <weir/time.hpp>
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <future>
 #include <memory>
 
 namespace sqlite_store_test {
@@ -86,6 +91,45 @@ TEST(CrawlSqliteStore, T16_other_files_and_missing_folders_are_refused_with_the_
     }
     const std::string reason = reason_of_open(place.file("text"));
     EXPECT_NE(reason.find("not a database"), std::string::npos) << reason;
+}
+
+// Another program with a transaction of its own in the file, longer than SQLite waits.
+TEST(CrawlSqliteStore, T16_a_state_that_is_locked_is_an_error_that_leaves_it_as_it_was) {
+    const folder place;
+    const auto body = [&]() -> task<> {
+        const std::unique_ptr<sqlite_store> store =
+            co_await sqlite_store::open_file(place.file("state"));
+        co_await store->open("scope host\n", false);
+        weir::sqlite::database other = co_await weir::sqlite::open(place.file("state"));
+        std::promise<void> end;
+        std::atomic<bool> is_locked = false;
+        const auto lock = [&](weir::sqlite::session& on) {
+            on.execute("INSERT INTO counters VALUES ('theirs', 1)");
+            is_locked = true;
+            end.get_future().wait();
+        };
+        const auto hold = [&]() -> task<> { co_await other.write(lock); };
+        auto holding = weir::spawn(hold());
+        while (!is_locked) {
+            co_await weir::sleep(std::chrono::milliseconds(1));
+        }
+        const commit_batch batch = first_batch();
+        std::string reason;
+        try {
+            co_await store->commit(batch);
+        } catch (const store_error& error) {
+            reason = error.what();
+        }
+        EXPECT_NE(reason.find("locked"), std::string::npos) << reason;
+        EXPECT_NE(reason.find("start the crawl again"), std::string::npos) << reason;
+        end.set_value();
+        co_await holding;
+        co_await other.close();
+        co_await store->commit(batch);
+        co_await expect_first_batch(*store);
+        co_await store->close();
+    };
+    weir::run(body());
 }
 
 // SQLite itself would go on in a file without a name, and lose everything at the end.
