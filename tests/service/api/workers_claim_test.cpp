@@ -95,8 +95,8 @@ WEIR_TEST(SingleClaim, ARequestThatIsRepeatedWhileItWaitsKeepsItsTask) {
         co_await here.post("/handles/" + claimed["handle"], R"({"outcome": "completed"})");
     EXPECT_EQ(verdict["accepted"], "true") << verdict.text;
     // One that got none leaves nothing behind for long.
-    const answer none = co_await here.post(
-        "/claim", R"({"kind": "thumb", "wait": 1, "request_id": "job 8"})");
+    const answer none =
+        co_await here.post("/claim", R"({"kind": "thumb", "wait": 1, "request_id": "job 8"})");
     EXPECT_EQ(none.code, 204U);
     co_await weir::sleep(15s);
     const answer listed = co_await here.get("/workers");
