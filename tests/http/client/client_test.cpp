@@ -64,6 +64,18 @@ WEIR_IO_TEST(Client, GetsTextAndKeepsTheConnection) {
     co_await server.stop();
 }
 
+// The natural one-liner: the response is a temporary that lives until its text has been read.
+WEIR_IO_TEST(Client, GetsATextInOneExpression) {
+    tiny_server server([](seen_request& seen, socket& peer) {
+        return say(peer, ok_answer("you asked for " + seen.target()));
+    });
+    client fetcher;
+    const std::string text = co_await (co_await fetcher.get(server.url("/a"))).text();
+    EXPECT_EQ(text, "you asked for /a");
+    EXPECT_EQ(fetcher.stats().active, 0U);
+    co_await server.stop();
+}
+
 WEIR_IO_TEST(Client, SendsMethodsHeadersAndBodies) {
     std::string last;
     std::string body;
