@@ -202,8 +202,8 @@ task<int> crawl_main(const crawl_settings& settings, const crawl_plan& plan) {
     }
     const std::unique_ptr<crawl::store> store =
         co_await open_state(settings, settings.state, state_use::crawl);
-    const crawl::saved_crawl saved = co_await store->peek();
     if (store->shared() == nullptr) {  // outputs of nodes have the pages of their nodes
+        const crawl::saved_crawl saved = co_await store->peek();
         note_late_outputs(settings, saved);
     }
     std::optional<int> code;

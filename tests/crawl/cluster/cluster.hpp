@@ -4,6 +4,7 @@
 #pragma once
 
 #include <crawl/engine/support.hpp>
+#include <support/peers/pgbouncer.hpp>
 #include <support/peers/postgres.hpp>
 
 #include <weir/crawl/postgres_store.hpp>

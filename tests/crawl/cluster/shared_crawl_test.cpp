@@ -13,13 +13,14 @@ struct shared_run {
     counters stored;
 };
 
-// Runs so many nodes at once, to their end.
-task<> run_nodes(const crawl_options& options, int count, shared_run& all) {
+// Runs so many nodes at once, to their end. `url`: of the database, if not the usual one.
+task<> run_nodes(const crawl_options& options, int count, shared_run& all, std::string url = "") {
     const std::string schema = fresh_schema();
     std::vector<std::unique_ptr<node>> nodes;
     for (int i = 0; i < count; ++i) {
-        nodes.push_back(
-            co_await make_node(options, all.web, node_options(schema, "n" + std::to_string(i))));
+        postgres_store_options how = node_options(schema, "n" + std::to_string(i));
+        how.url = url.empty() ? how.url : url;
+        nodes.push_back(co_await make_node(options, all.web, how));
     }
     std::vector<task<crawl_summary>> runs;
     for (const auto& each : nodes) {
@@ -69,6 +70,24 @@ TEST(CrawlNodes, EachUrlIsRequestedOnceByAllOfThem) {
     const counters& totals = all.summaries.front().totals;
     EXPECT_EQ(totals.discovered, all.stored.discovered);
     EXPECT_EQ(totals.done, all.stored.done);
+}
+
+// In transaction mode, with fewer connections to the server than the nodes have.
+TEST(CrawlNodes, APoolerMayStandBetweenThemAndTheServer) {
+    constexpr int hosts = 3;
+    constexpr int pages = 20;
+    shared_run all;
+    add_hosts(all.web, hosts, pages, 10ms);
+    const weir_test::pgbouncer pooler(weir_test::shared_postgres());
+    const auto body = [&]() -> task<> {
+        const crawl_options options = cluster_options(hosts);
+        const std::string url = pooler.url();
+        co_await run_nodes(options, 2, all, url);
+    };
+    weir::run(body());
+    EXPECT_EQ(all.stored.done, std::uint64_t{hosts * pages});
+    expect_each_once(all.web);
+    expect_robots_once(all.web, hosts);
 }
 
 TEST(CrawlNodes, T1_max_pages_is_exact_for_all_of_them) {

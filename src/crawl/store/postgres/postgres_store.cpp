@@ -2,8 +2,8 @@
 // A node is a row with a time until which it is alive, by the clock of the database. A commit locks
 // `ids`, and then its node's row, in which it counts the commits: a node that is gone changes
 // nothing, and a commit that is repeated, since its answer was lost, is not made twice. A poll
-// removes nodes whose time is over, and their hosts are free. It counts as well: a database that has
-// forgotten commits or polls of the node, as a standby may have, is noticed.
+// removes nodes whose time is over, and their hosts are free. It counts as well: a database that
+// has forgotten commits or polls of the node, as a standby may have, is noticed.
 //
 // A host gets the number of the poll that gave it to the node, so that a poll that is repeated
 // gives the same hosts again.
