@@ -219,12 +219,15 @@ void judge::submitted(const new_task& task, const submit_result& answer) {
         check_made(task, answer.id);
     }
     if (!task.idempotency_key.empty()) {
-        const task_id first =
-            idempotency_keys_.emplace(task.idempotency_key, answer.id).first->second;
-        if (first != answer.id) {
+        task_id& first = idempotency_keys_.emplace(task.idempotency_key, answer.id).first->second;
+        // Calendars are hours ahead, so that tasks that have ended may be removed at once, with
+        // their keys.
+        const bool may_be_gone = kept_ < 24h && is_ended(tasks_[first].view);
+        if (first != answer.id && !(may_be_gone && answer.what == verdict::made)) {
             fail("the key " + task.idempotency_key + " has made " + first.text() + " and " +
                  answer.id.text());
         }
+        first = answer.id;
     }
 }
 
