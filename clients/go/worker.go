@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -36,6 +37,7 @@ var (
 	held  = map[key]context.CancelFunc{} // from the poll's answer until the result is delivered
 	room  = make(chan bool, places)      // an entry for each of them
 	news  = make(chan bool, 1)           // a heartbeat is to be sent now
+	over  atomic.Bool                    // the session is being ended
 	life  struct {
 		Worker                 string
 		Lease, Heartbeat, Wait float64
@@ -57,7 +59,7 @@ func once(method, path string, seconds float64, body, answer any) int {
 		return 0
 	}
 	defer response.Body.Close()
-	if response.StatusCode == 410 {
+	if response.StatusCode == 410 && !over.Load() {
 		log.Fatal("the session is over: the supervisor starts this worker anew")
 	}
 	if response.StatusCode/100 == 2 && response.StatusCode != 204 {
@@ -159,5 +161,6 @@ func main() {
 	for until := time.Now().Add(25 * time.Second); len(room) > 0 && time.Now().Before(until); {
 		time.Sleep(10 * time.Millisecond)
 	}
+	over.Store(true)
 	once("DELETE", life.Worker, 5, nil, nil) // what still runs is given back
 }
