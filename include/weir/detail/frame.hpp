@@ -70,10 +70,11 @@ struct frame {
         : parent(nullptr), code(reinterpret_cast<std::uintptr_t>(&table) + 1) {}
 
     bool is_boundary() const noexcept { return (code & 1) != 0; }
-    // Of a coroutine's frame. Computed, as loading it would be one more access to memory between a
-    // fiber that becomes ready and its first instruction. Promises are aligned to 16 bytes at most
-    // (WEIR_CHECK_ALIGNMENT), so all of them are at the same distance from their coroutine.
-    void* coroutine() const noexcept {
+    void* coroutine() const noexcept { return reinterpret_cast<void*>(code); }
+    // The same for most coroutines' frames, computed: to wait for memory until it is known where a
+    // ready fiber goes on costs more than to compare. Not for boundaries, nor for promises in which
+    // the frame is not what comes first.
+    void* likely_coroutine() const noexcept {
         return std::coroutine_handle<frame>::from_promise(const_cast<frame&>(*this)).address();
     }
     // For the trampoline: resume this coroutine, or let this boundary have its turn.

@@ -102,11 +102,16 @@ void step_on(fiber& ready, thread_state& thread, int budget) noexcept {
 inline void step_usual(fiber& ready, thread_state& thread) noexcept {
     thread.running = &ready;
     const frame& top = *ready.top;
-    if (top.is_boundary()) [[unlikely]] {
+    void* const coroutine = top.likely_coroutine();
+    // A copy of unknown origin is compared: with one of known origin, the compiler would conclude
+    // that both are equal, and go on with the one that has to be loaded.
+    void* compared = coroutine;
+    asm("" : "+r"(compared));
+    if (compared != top.coroutine()) [[unlikely]] {
         carry_on(ready, thread, top.turn());
         return;
     }
-    std::coroutine_handle<>::from_address(top.coroutine()).resume();
+    std::coroutine_handle<>::from_address(coroutine).resume();
     if (thread.next != nullptr) {
         carry_on(ready, thread, take_next(thread));
     }
