@@ -71,12 +71,6 @@ struct frame {
 
     bool is_boundary() const noexcept { return (code & 1) != 0; }
     void* coroutine() const noexcept { return reinterpret_cast<void*>(code); }
-    // The same for most coroutines' frames, computed: to wait for memory until it is known where a
-    // ready fiber goes on costs more than to compare. Not for boundaries, nor for promises in which
-    // the frame is not what comes first.
-    void* likely_coroutine() const noexcept {
-        return std::coroutine_handle<frame>::from_promise(const_cast<frame&>(*this)).address();
-    }
     // For the trampoline: resume this coroutine, or let this boundary have its turn.
     next_step turn() const noexcept { return next_step::from_word(reinterpret_cast<void*>(code)); }
     const boundary_table& table() const noexcept {

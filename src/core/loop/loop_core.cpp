@@ -102,16 +102,11 @@ void step_on(fiber& ready, thread_state& thread, int budget) noexcept {
 inline void step_usual(fiber& ready, thread_state& thread) noexcept {
     thread.running = &ready;
     const frame& top = *ready.top;
-    void* const coroutine = top.likely_coroutine();
-    // A copy of unknown origin is compared: with one of known origin, the compiler would conclude
-    // that both are equal, and go on with the one that has to be loaded.
-    void* compared = coroutine;
-    asm("" : "+r"(compared));
-    if (compared != top.coroutine()) [[unlikely]] {
+    if (top.is_boundary()) [[unlikely]] {
         carry_on(ready, thread, top.turn());
         return;
     }
-    std::coroutine_handle<>::from_address(coroutine).resume();
+    std::coroutine_handle<>::from_address(top.coroutine()).resume();
     if (thread.next != nullptr) {
         carry_on(ready, thread, take_next(thread));
     }
