@@ -8,8 +8,8 @@
 #include "crawl/store/postgres/pg_rows.hpp"
 
 #include "base/utf8.hpp"
-#include "crawl/store/lines.hpp"
 #include "crawl/store/origin.hpp"
+#include "crawl/store/read_rows.hpp"
 #include "crawl/store/row_texts.hpp"
 
 #include <algorithm>
@@ -47,14 +47,6 @@ pg::blob pg_bytes(std::string_view text) {
 std::string text_of_bytes(const pg::value& column) {
     const auto bytes = column.as<pg::blob>();
     return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-timestamp time_of(const pg::value& column) {
-    return timestamp(std::chrono::microseconds(column.as<std::int64_t>()));
-}
-
-link_kind link_kind_of(const pg::value& column) {
-    return link_kind_named(column.as<std::string_view>()).value_or(link_kind::anchor);
 }
 
 // A column of a batch: what `read` gives for each of the rows.
@@ -318,101 +310,30 @@ counters pg_counters_of(const pg::rows& rows) {
 }
 
 host_row pg_host_of(const pg::row& row) {
-    host_row host;
-    host.id = row[0].as<host_id>();
-    host.origin = row[1].as<std::string>();
-    host.not_before = time_of(row[2]);
-    host.failures = row[3].as<std::uint32_t>();
-    host.trips = row[4].as<std::uint32_t>();
-    host.given_up = row[5].as<std::string>();
-    host.robots = static_cast<robots_state>(row[6].as<int>());
-    host.robots_at = time_of(row[7]);
-    host.robots_failures = row[8].as<std::uint32_t>();
+    host_row host = host_in(row);
     host.robots_text = text_of_bytes(row[9]);
-    host.given_up_kind =
-        error_kind_named(row[10].as<std::string_view>()).value_or(error_kind::none);
     host.urls = row[11].as<std::uint64_t>();
     return host;
 }
 
 url_row pg_url_of(const pg::row& row) {
-    url_row url;
-    url.id = row[0].as<url_id>();
-    url.host = row[1].as<host_id>();
-    url.priority = row[2].as<std::int32_t>();
-    url.depth = row[3].as<std::uint32_t>();
-    url.found_as = link_kind_of(row[4]);
-    url.is_external = row[5].as<bool>();
-    url.fingerprint = static_cast<std::uint64_t>(row[6].as<std::int64_t>());
-    url.referrer = row[7].as<url_id>();
-    url.found_at = time_of(row[8]);
-    url.url = row[9].as<std::string>();
-    url.chain = row[10].as<std::string>();
-    url.referrer_url = row[11].as<std::optional<std::string>>().value_or("");
-    url.attempts = row[12].as<std::uint32_t>();
-    url.due = time_of(row[13]);
-    return url;
+    return url_in(row);
 }
 
 retry_row pg_retry_of(url_id id, const pg::row& row) {
-    retry_row retry;
-    retry.id = id;
-    retry.attempts = row[0].as<std::uint32_t>();
-    retry.due = time_of(row[1]);
-    retry.reason = row[2].as<std::string>();
-    return retry;
+    return retry_in(id, row);
 }
 
 page_record pg_page_of(const pg::row& row) {
-    page_record page;
-    page.id = row[0].as<url_id>();
-    page.url = row[1].as<std::string>();
-    page.depth = row[2].as<std::uint32_t>();
-    page.found_as = link_kind_of(row[3]);
-    page.referrer = row[4].as<std::optional<std::string>>().value_or("");
-    page.redirects = lines_of(row[5].as<std::string_view>());
-    if (row[6].is_null()) {
-        page.attempts = row[30].as<std::optional<std::uint32_t>>().value_or(0);
-        return page;
+    page_record page = page_in(row);
+    if (!row[29].is_null()) {
+        page.data = text_of_bytes(row[29]);
     }
-    page.state = page_state_named(row[6].as<std::string_view>());
-    page.status = row[7].as<int>();
-    page.error.kind = error_kind_named(row[8].as<std::string_view>()).value_or(error_kind::none);
-    page.error.stage = fetch_stage_named(row[9].as<std::string_view>()).value_or(fetch_stage::none);
-    page.error.text = row[10].as<std::string>();
-    page.attempts = row[11].as<std::uint32_t>();
-    page.fetched_at = time_of(row[12]);
-    page.times.queued = std::chrono::microseconds(row[13].as<std::int64_t>());
-    page.times.ttfb = std::chrono::microseconds(row[14].as<std::int64_t>());
-    page.times.total = std::chrono::microseconds(row[15].as<std::int64_t>());
-    page.bytes = row[16].as<std::uint64_t>();
-    page.wire_bytes = row[17].as<std::uint64_t>();
-    page.content_type = row[18].as<std::string>();
-    page.charset = row[19].as<std::string>();
-    page.title = row[20].as<std::string>();
-    page.canonical = row[21].as<std::string>();
-    page.location = row[22].as<std::string>();
-    page.is_noindex = row[23].as<bool>();
-    page.is_nofollow = row[24].as<bool>();
-    page.body_hash = static_cast<std::uint64_t>(row[25].as<std::int64_t>());
-    page.links = row[26].as<std::uint32_t>();
-    page.new_links = row[27].as<std::uint32_t>();
-    page.cut_links = row[28].as<std::uint32_t>();
-    page.data = text_of_bytes(row[29]);
     return page;
 }
 
 link_row pg_link_of(const pg::row& row) {
-    link_row link;
-    link.page = row[1].as<url_id>();
-    link.target = static_cast<std::uint64_t>(row[2].as<std::int64_t>());
-    link.kind = link_kind_of(row[3]);
-    link.refusal = link_refusal_named(row[4].as<std::string_view>());
-    link.line = row[5].as<std::uint32_t>();
-    link.column = row[6].as<std::uint32_t>();
-    link.url = row[7].as<std::string>();
-    link.fragment = row[8].as<std::string>();
-    return link;
+    return link_in(row, 1);
 }
 
 }  // namespace weir::crawl::detail
