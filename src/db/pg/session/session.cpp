@@ -8,7 +8,6 @@
 
 #include "db/pg/values/server_error.hpp"
 
-#include <weir/base/fault_point.hpp>
 #include <weir/db/pg/connection.hpp>
 #include <weir/db/pg/error.hpp>
 #include <weir/error.hpp>
@@ -205,7 +204,7 @@ void session::close_connection(connection_ptr connection, bool is_busy) noexcept
 // ---- queries
 
 bool session::enter(query_call& query) noexcept {
-    if (!is_open() || weir::detail::fault_at(io_point::query, "pg").error != 0) {
+    if (!is_open()) {
         query.refuse(lost_error(false));
         return false;
     }

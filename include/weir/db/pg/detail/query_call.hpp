@@ -3,7 +3,9 @@
 #pragma once
 
 #include <weir/awaitable.hpp>
+#include <weir/base/fault_point.hpp>
 #include <weir/base/intrusive_list.hpp>
+#include <weir/db/pg/error.hpp>
 #include <weir/db/pg/parameter.hpp>
 #include <weir/db/pg/rows.hpp>
 
@@ -56,7 +58,14 @@ public:
           parameters_(std::move(unawaited.parameters_)),
           is_prepared_(unawaited.is_prepared_) {}
 
-    bool start() noexcept override { return target_->enter(*this); }
+    bool start() noexcept override {
+        if (weir::detail::fault_at(io_point::query, "pg").error != 0) {
+            refuse(std::make_exception_ptr(connection_error(
+                "pg: the connection was lost (injected by a test)", db::retry_advice::yes)));
+            return false;
+        }
+        return target_->enter(*this);
+    }
     bool cancel() noexcept override {
         if (holder_ != nullptr) {
             holder_->withdraw(*this);
