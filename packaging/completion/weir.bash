@@ -9,8 +9,8 @@ _weir_options() {
             --allow-arguments --binary-output --max-output --grace --host-rate --host-concurrency \
             --otlp-endpoint --otlp-sample \
             --schema --migrate --integrity --log-format --log-level --access-log --check ;;
-        crawl) echo --help --config --list --sitemap --state --output --format --warc --mirror --graph --write-sitemap \
-            --scope --include --exclude --strip-param --depth --max-pages --max-pages-per-host \
+        crawl) echo --help --config --list --sitemap --state --schema --node --lease \
+            --output --format --warc --mirror --graph --write-sitemap --scope --include --exclude --strip-param --depth --max-pages --max-pages-per-host \
             --max-pages-per-pattern --max-equal-bodies \
             --max-links-per-page --max-urls --concurrency --per-host --per-address --rate --delay --timeout \
             --max-time --max-body --attempts --drain --ignore-robots --check --baseline --accept \
