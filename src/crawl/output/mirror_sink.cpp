@@ -141,8 +141,8 @@ mirror_sink::~mirror_sink() = default;
 task<> mirror_sink::open(std::string position) {
     parts& all = *parts_;
     std::filesystem::create_directories(all.folder);
-    const std::uint64_t length = co_await all.list.open(std::move(position));
-    if (length > 0) {
+    all.length = co_await all.list.open(std::move(position));
+    if (all.length > 0) {
         const std::string lines = co_await io::read_file(all.list.path(), std::size_t{1} << 32);
         std::ifstream mark(all.folder + std::string(rewritten_mark));
         std::size_t rewritten = 0;

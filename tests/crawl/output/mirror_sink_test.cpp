@@ -146,11 +146,12 @@ TEST(CrawlMirrorSink, RewritesInTheNextRunWhatAKillLeft) {
     weir::run(finish_mirror(here.file("m"), position));
     EXPECT_EQ(content_of(file), "<a href=\"x.html\">x</a>");
     EXPECT_EQ(content_of(here.file("m/a.example/x.html")), "<a href=\"index.html\">home</a>");
-    // Killed after the last page was rewritten, before the originals are removed.
+    // Killed after the last page was rewritten, when not all originals had been removed.
     std::ofstream(file + ".orig") << "<a href=/x>x</a>";
     std::ofstream(here.file("m/.weir-mirror-rewriting")).flush();
     weir::run(finish_mirror(here.file("m"), position));
     EXPECT_EQ(content_of(file), "<a href=\"x.html\">x</a>");
+    EXPECT_EQ(content_of(here.file("m/a.example/x.html")), "<a href=\"index.html\">home</a>");
     EXPECT_FALSE(std::filesystem::exists(file + ".orig"));
     EXPECT_FALSE(std::filesystem::exists(here.file("m/.weir-mirror-rewriting")));
 }
