@@ -9,6 +9,7 @@
 // gives the same hosts again.
 
 #include "crawl/store/postgres/pg_crawl_database.hpp"
+#include "crawl/store/postgres/pg_crawl_reader.hpp"
 #include "crawl/store/row_texts.hpp"
 
 #include <weir/crawl/memory_store.hpp>
@@ -35,7 +36,6 @@ using detail::pg_statement;
 constexpr std::int64_t most_pages = std::int64_t{1} << 60;
 constexpr std::int64_t hosts_at_once = 1000;
 constexpr std::size_t urls_at_once = 10'000;
-constexpr std::int64_t rows_at_once = 1000;
 
 std::string machine_name() {
     std::array<char, 256> name{};
@@ -68,17 +68,31 @@ public:
     task<> prepare();
 
     task<saved_crawl> open(std::string identity, bool accept_changes) override;
-    task<saved_crawl> peek() override;
-    task<> each_url(std::function<void(const known_url&)> visit) override;
+    task<saved_crawl> peek() override { return reader_.saved(options_.node); }
+    task<> each_url(std::function<void(const known_url&)> visit) override {
+        return reader_.each_url(std::move(visit));
+    }
     task<> commit(const commit_batch& batch) override;
-    task<std::vector<url_row>> pending(pending_query query) override;
-    task<std::vector<url_row>> pending_between(url_id first, url_id last) override;
-    task<hash_seed> seed() override;
-    task<std::optional<page_record>> find(std::string url) override;
-    task<std::optional<retry_row>> retry_of(url_id id) override;
-    task<> each_page(std::function<bool(const page_record&)> visit) override;
-    task<> each_link(std::function<bool(const link_row&)> visit) override;
-    task<> each_anchors(std::function<bool(url_id, const std::string&)> visit) override;
+    task<std::vector<url_row>> pending(pending_query query) override {
+        return reader_.pending(query);
+    }
+    task<std::vector<url_row>> pending_between(url_id first, url_id last) override {
+        return reader_.pending_between(first, last);
+    }
+    task<hash_seed> seed() override { return reader_.seed(); }
+    task<std::optional<page_record>> find(std::string url) override {
+        return reader_.find(std::move(url));
+    }
+    task<std::optional<retry_row>> retry_of(url_id id) override { return reader_.retry_of(id); }
+    task<> each_page(std::function<bool(const page_record&)> visit) override {
+        return reader_.each_page(std::move(visit));
+    }
+    task<> each_link(std::function<bool(const link_row&)> visit) override {
+        return reader_.each_link(std::move(visit));
+    }
+    task<> each_anchors(std::function<bool(url_id, const std::string&)> visit) override {
+        return reader_.each_anchors(std::move(visit));
+    }
     task<std::uint64_t> retry_failed() override;
     task<> close() override;
     shared_crawl* shared() noexcept override { return this; }
@@ -88,7 +102,6 @@ public:
     task<> leave() override;
 
 private:
-    task<saved_crawl> read_saved();
     // The node that writes one of the outputs; empty if the node has joined.
     task<std::string> try_join(pg::transaction& inside, const join_request& request);
     task<> check_identity_in(pg::transaction& inside, const join_request& request);
@@ -100,6 +113,7 @@ private:
 
     postgres_store_options options_;
     detail::pg_crawl_database database_;
+    detail::pg_crawl_reader reader_{database_};
     std::int64_t node_ = 0;  // 0: has not joined
     std::int64_t commits_ = 0;
     std::int64_t polls_ = 0;
@@ -193,7 +207,7 @@ task<saved_crawl> postgres_store::join(join_request request) {
     max_pages_ = static_cast<std::int64_t>(
         std::min<std::uint64_t>(request.max_pages, static_cast<std::uint64_t>(most_pages)));
     max_pages_per_host_ = request.max_pages_per_host;
-    saved_crawl saved = co_await read_saved();
+    saved_crawl saved = co_await reader_.saved_without_hosts(options_.node);
     saved.is_new = before.one<std::int64_t>() == 0;
     committed_ = saved.totals;
     co_return saved;
@@ -224,47 +238,6 @@ task<saved_crawl> postgres_store::open(std::string identity, bool accept_changes
     saved = co_await peek();
     saved.is_new = is_new;
     co_return saved;
-}
-
-task<saved_crawl> postgres_store::read_saved() {
-    saved_crawl saved;
-    const pg::rows settings = co_await database_.read(
-        "SELECT s.value, i.value FROM @crawl s, @crawl i WHERE s.name = 'seed' AND i.name = "
-        "'identity'");
-    saved.is_new = settings.empty();
-    if (saved.is_new) {
-        co_return saved;
-    }
-    saved.seed = detail::seed_of_text(settings[0].get<std::string>(0));
-    saved.identity = settings[0].get<std::string>(1);
-    const pg::rows last = co_await database_.read("SELECT last_id FROM @ids");
-    saved.last_id = last.one<url_id>();
-    const pg::rows totals = co_await database_.read("SELECT name, value FROM @counters");
-    saved.totals = detail::pg_counters_of(totals);
-    const pg::rows outputs = co_await database_.read(
-        "SELECT name, position FROM @outputs WHERE node = $1 AND position <> ''",
-        detail::pg_parameters(options_.node));
-    for (const pg::row row : outputs) {
-        saved.positions[row.get<std::string>(0)] = row.get<std::string>(1);
-    }
-    co_return saved;
-}
-
-task<saved_crawl> postgres_store::peek() {
-    saved_crawl saved = co_await read_saved();
-    std::int64_t last = 0;
-    for (;;) {
-        const pg::rows found = co_await database_.read(
-            std::string(detail::pg_host_columns) + "WHERE id > $1 ORDER BY id LIMIT $2",
-            detail::pg_parameters(last, rows_at_once));
-        for (const pg::row row : found) {
-            saved.hosts.push_back(detail::pg_host_of(row));
-            last = row.get<std::int64_t>(0);
-        }
-        if (found.empty()) {
-            co_return saved;
-        }
-    }
 }
 
 // ---- the run
@@ -381,134 +354,6 @@ task<poll_answer> postgres_store::poll(poll_request request) {
     }
     answer.surplus = found[7].one<std::size_t>();
     co_return answer;
-}
-
-task<std::vector<url_row>> postgres_store::pending(pending_query query) {
-    const pg::rows found = co_await database_.read(
-        std::string(detail::pg_url_columns) +
-            "WHERE p.host = $1 AND (p.priority, p.id) >= ($2, $3) AND p.id <= $4 ORDER BY "
-            "p.priority, p.id LIMIT $5",
-        detail::pg_parameters(query.host, query.priority, pg_number(query.id),
-                              pg_number(query.max_id), query.limit));
-    std::vector<url_row> rows;
-    for (const pg::row row : found) {
-        rows.push_back(detail::pg_url_of(row));
-    }
-    co_return rows;
-}
-
-task<std::vector<url_row>> postgres_store::pending_between(url_id first, url_id last) {
-    const pg::rows found = co_await database_.read(
-        std::string(detail::pg_url_columns) + "WHERE p.id BETWEEN $1 AND $2 ORDER BY p.id",
-        detail::pg_parameters(pg_number(first), pg_number(last)));
-    std::vector<url_row> rows;
-    for (const pg::row row : found) {
-        rows.push_back(detail::pg_url_of(row));
-    }
-    co_return rows;
-}
-
-// ---- reports
-
-task<> postgres_store::each_url(std::function<void(const known_url&)> visit) {
-    std::int64_t last = 0;
-    for (;;) {
-        const pg::rows found = co_await database_.read(
-            "SELECT u.id, u.fingerprint, u.host, EXISTS (SELECT FROM @pending p WHERE p.id = u.id) "
-            "FROM @urls u WHERE u.id > $1 ORDER BY u.id LIMIT $2",
-            detail::pg_parameters(last, 20 * rows_at_once));
-        if (found.empty()) {
-            co_return;
-        }
-        for (const pg::row row : found) {
-            last = row.get<std::int64_t>(0);
-            visit({row.get<url_id>(0), static_cast<std::uint64_t>(row.get<std::int64_t>(1)),
-                   row.get<host_id>(2), row.get<bool>(3)});
-        }
-    }
-}
-
-task<hash_seed> postgres_store::seed() {
-    const pg::rows found = co_await database_.read("SELECT value FROM @crawl WHERE name = 'seed'");
-    co_return found.empty() ? hash_seed() : detail::seed_of_text(found[0].get<std::string>(0));
-}
-
-task<std::optional<page_record>> postgres_store::find(std::string url) {
-    const hash_seed key = co_await seed();
-    const std::uint64_t fingerprint = seeded_hash<std::string_view>()(url, key);
-    const pg::rows found =
-        co_await database_.read(std::string(detail::pg_page_columns) + "WHERE u.fingerprint = $1",
-                                detail::pg_parameters(pg_number(fingerprint)));
-    std::optional<page_record> page;
-    if (!found.empty()) {
-        page = detail::pg_page_of(found[0]);
-    }
-    co_return page;
-}
-
-task<std::optional<retry_row>> postgres_store::retry_of(url_id id) {
-    const pg::rows found = co_await database_.read(
-        "SELECT attempts, due, reason FROM @pending WHERE id = $1 AND attempts > 0",
-        detail::pg_parameters(static_cast<std::int64_t>(id)));
-    std::optional<retry_row> retry;
-    if (!found.empty()) {
-        retry = detail::pg_retry_of(id, found[0]);
-    }
-    co_return retry;
-}
-
-task<> postgres_store::each_page(std::function<bool(const page_record&)> visit) {
-    std::int64_t last = 0;
-    for (;;) {
-        const pg::rows found = co_await database_.read(
-            std::string(detail::pg_page_columns) + "WHERE u.id > $1 ORDER BY u.id LIMIT $2",
-            detail::pg_parameters(last, rows_at_once));
-        if (found.empty()) {
-            co_return;
-        }
-        for (const pg::row row : found) {
-            last = row.get<std::int64_t>(0);
-            if (!visit(detail::pg_page_of(row))) {
-                co_return;
-            }
-        }
-    }
-}
-
-task<> postgres_store::each_link(std::function<bool(const link_row&)> visit) {
-    std::int64_t last = 0;
-    for (;;) {
-        const pg::rows found = co_await database_.read(
-            std::string(detail::pg_link_columns) + "WHERE number > $1 ORDER BY number LIMIT $2",
-            detail::pg_parameters(last, rows_at_once));
-        if (found.empty()) {
-            co_return;
-        }
-        for (const pg::row row : found) {
-            last = row.get<std::int64_t>(0);
-            if (!visit(detail::pg_link_of(row))) {
-                co_return;
-            }
-        }
-    }
-}
-
-task<> postgres_store::each_anchors(std::function<bool(url_id, const std::string&)> visit) {
-    std::int64_t last = 0;
-    for (;;) {
-        const pg::rows found = co_await database_.read(
-            "SELECT page, names FROM @anchors WHERE page > $1 ORDER BY page LIMIT $2",
-            detail::pg_parameters(last, rows_at_once));
-        if (found.empty()) {
-            co_return;
-        }
-        for (const pg::row row : found) {
-            last = row.get<std::int64_t>(0);
-            if (!visit(row.get<url_id>(0), row.get<std::string>(1))) {
-                co_return;
-            }
-        }
-    }
 }
 
 task<std::uint64_t> postgres_store::retry_failed() {
