@@ -107,8 +107,8 @@ page_record page_in(const Row& row) {
     page.state = page_state_named(row[6].template as<std::string_view>());
     page.status = row[7].template as<int>();
     page.error.kind = error_kind_in(row[8]);
-    page.error.stage = fetch_stage_named(row[9].template as<std::string_view>())
-                           .value_or(fetch_stage::none);
+    page.error.stage =
+        fetch_stage_named(row[9].template as<std::string_view>()).value_or(fetch_stage::none);
     page.error.text = row[10].template as<std::string>();
     page.attempts = row[11].template as<std::uint32_t>();
     page.fetched_at = time_in(row[12]);

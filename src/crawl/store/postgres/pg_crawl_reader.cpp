@@ -107,9 +107,9 @@ task<hash_seed> pg_crawl_reader::seed() {
 task<std::optional<page_record>> pg_crawl_reader::find(std::string url) {
     const hash_seed key = co_await seed();
     const std::uint64_t fingerprint = seeded_hash<std::string_view>()(url, key);
-    const pg::rows found = co_await database_.read(
-        std::string(pg_page_columns) + "WHERE u.fingerprint = $1",
-        pg_parameters(pg_number(fingerprint)));
+    const pg::rows found =
+        co_await database_.read(std::string(pg_page_columns) + "WHERE u.fingerprint = $1",
+                                pg_parameters(pg_number(fingerprint)));
     std::optional<page_record> page;
     if (!found.empty()) {
         page = pg_page_of(found[0]);
