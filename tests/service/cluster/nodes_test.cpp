@@ -73,8 +73,9 @@ public:
         co_return rescued;
     }
     task<std::vector<task_record>> claim(std::size_t index, std::size_t limit) {
+        const std::string own_name = name(index);
         claim_request request;
-        request.node = name(index);
+        request.node = own_name;
         request.now = at_.now;
         request.limit = limit;
         claimed got = co_await nodes[index]->claim(request);

@@ -166,12 +166,13 @@ public:
     }
     // With that run, or nothing.
     task<reply> beat(bj::object run = {}) {
-        bj::object heartbeat;
-        bj::array& running = heartbeat["running"].emplace_array();
-        heartbeat["free"] = 1;
+        bj::array running;
         if (!run.empty()) {
             running.emplace_back(std::move(run));
         }
+        bj::object heartbeat;
+        heartbeat["free"] = 1;
+        heartbeat["running"] = std::move(running);
         return call("heartbeat", std::move(heartbeat));
     }
     task<reply> report(bj::object run, std::string outcome) {
