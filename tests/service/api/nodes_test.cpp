@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // GET /nodes: who runs tasks, and how many.
 
-#include "service/api/json/json_writer.hpp"
+#include "base/rfc3339.hpp"
 #include "support.hpp"
 
 #include <chrono>
@@ -49,7 +49,7 @@ WEIR_TEST(ServiceNodes, NameThisProcessAndWhatItRuns) {
     EXPECT_EQ(own.at("running").to_number<int>(), 2);
     const answer task = co_await here.get("/tasks/" + one);
     EXPECT_EQ(task["node"], own.at("id").as_string());
-    const auto lease = detail::parse_rfc3339(std::string(own.at("lease_until").as_string()));
+    const auto lease = weir::base::parse_rfc3339(std::string(own.at("lease_until").as_string()));
     WEIR_ASSERT_TRUE(lease.has_value());
     EXPECT_GT(*lease, here.tasks.now());
     EXPECT_LE(*lease, here.tasks.now() + 10s);

@@ -4,6 +4,7 @@
 #include "service/api/json/filter_query.hpp"
 
 #include "base/quoted.hpp"
+#include "base/rfc3339.hpp"
 #include "service/api/json/json_read.hpp"
 #include "service/api/json/json_writer.hpp"
 
@@ -40,7 +41,7 @@ std::optional<task_state> parse_state(std::string_view text) noexcept {
 }
 
 timestamp read_time(std::string_view name, std::string_view value) {
-    const std::optional<timestamp> at = parse_rfc3339(value);
+    const std::optional<timestamp> at = base::parse_rfc3339(value);
     if (!at) {
         throw_bad_parameter(name, "a time as in '2026-11-15T09:30:00Z'");
     }
@@ -179,8 +180,8 @@ void write_filter(std::string& query, const task_filter& filter) {
     append(query, "kind", filter.kind);
     append(query, "tag", filter.tag);
     append(query, "flow_key", filter.flow_key);
-    append(query, "from", filter.created_from ? to_rfc3339(*filter.created_from) : "");
-    append(query, "to", filter.created_to ? to_rfc3339(*filter.created_to) : "");
+    append(query, "from", filter.created_from ? base::to_rfc3339(*filter.created_from) : "");
+    append(query, "to", filter.created_to ? base::to_rfc3339(*filter.created_to) : "");
     append(query, "limit", std::to_string(filter.limit));
     append(query, "cursor", filter.before ? filter.before.text() : "");
 }

@@ -6,6 +6,7 @@
 
 #include "base/quoted.hpp"
 #include "base/raw_json.hpp"
+#include "base/rfc3339.hpp"
 #include "base/utf8.hpp"
 #include "service/api/json/json_members.hpp"
 #include "service/api/json/json_writer.hpp"
@@ -50,7 +51,7 @@ std::optional<timestamp> read_time(const bj::value& body, std::string_view name)
     if (!text) {
         return std::nullopt;
     }
-    const std::optional<timestamp> at = parse_rfc3339(*text);
+    const std::optional<timestamp> at = base::parse_rfc3339(*text);
     if (!at) {
         throw_bad_member_value(name, "a time as in '2026-11-15T09:30:00Z'");
     }

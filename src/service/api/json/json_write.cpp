@@ -3,6 +3,7 @@
 
 #include "service/api/json/json_write.hpp"
 
+#include "base/rfc3339.hpp"
 #include "service/engine/secret_texts.hpp"
 
 #include <weir/error.hpp>
@@ -88,7 +89,7 @@ std::string explanation(const hold& reason, const task_record& task) {
     const std::string queue = "the queue '" + task.queue + "'";
     const std::string key =
         task.flow_key.empty() ? "tasks without a flow key" : "the flow key '" + task.flow_key + "'";
-    const std::string until = reason.until ? " until " + to_rfc3339(*reason.until) : "";
+    const std::string until = reason.until ? " until " + base::to_rfc3339(*reason.until) : "";
     switch (reason.why) {
         case finished:
             return "it has ended: " + std::string(to_string(task.state));

@@ -13,11 +13,6 @@
 
 namespace weir::service::detail {
 
-// '2026-11-15T09:30:00.250000Z'.
-std::string to_rfc3339(timestamp at);
-// Accepts 'Z' or an offset, with or without a fraction, from 1970 to 9999.
-std::optional<timestamp> parse_rfc3339(std::string_view text) noexcept;
-
 class json_writer {
 public:
     explicit json_writer(std::string& to) noexcept : out_(&to) {}

@@ -4,6 +4,7 @@
 #include "service/api/json/operation_json.hpp"
 
 #include "base/quoted.hpp"
+#include "base/rfc3339.hpp"
 #include "service/api/json/filter_query.hpp"
 
 #include <weir/http/problem.hpp>
@@ -74,8 +75,8 @@ void write_operation_filter(json_writer& json, const task_filter& filter) {
     add("kind", filter.kind);
     add("tag", filter.tag);
     add("flow_key", filter.flow_key);
-    add("from", filter.created_from ? to_rfc3339(*filter.created_from) : "");
-    add("to", filter.created_to ? to_rfc3339(*filter.created_to) : "");
+    add("from", filter.created_from ? base::to_rfc3339(*filter.created_from) : "");
+    add("to", filter.created_to ? base::to_rfc3339(*filter.created_to) : "");
     json.end_object();
 }
 
