@@ -69,6 +69,7 @@ enum class store_call : unsigned char {
     fire,
     run_schedule,
     pause_schedule,
+    expire,
     purge,
     submit_workflow,
     seal_group,
@@ -157,6 +158,7 @@ public:
     task<std::optional<submit_result>> run_schedule(std::string_view name, new_task task,
                                                     moment now) override;
     task<bool> pause_schedule(std::string_view name, bool is_paused, timestamp next_slot) override;
+    task<std::size_t> expire(moment now) override;
     task<std::size_t> purge(retention kept, moment now) override;
     workflow_store& workflows() noexcept override;
     task<> probe(moment now) override;

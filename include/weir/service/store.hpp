@@ -295,8 +295,14 @@ struct task_edit {
     std::optional<std::int32_t> priority;
     // When it may run, or run again. A time that has passed: now.
     std::optional<timestamp> run_at;
+    // Of a task without a run; a value without a time: it does not expire.
+    std::optional<std::optional<timestamp>> expires_at;
     std::optional<std::string> payload;  // JSON
     std::string destination;             // with a payload: the destination that belongs to it
+
+    // The settings of this task with the change. Throws invalid_value if the task is to expire and
+    // a run has begun.
+    new_task applied_to(const task_record& task) const;
 };
 
 struct queue_removal {
@@ -437,8 +443,8 @@ public:
     // The reasons that the store knows; empty if the task does not exist.
     virtual task<std::vector<hold>> why(task_id id, moment now) = 0;
     virtual task<change_result> cancel(task_id id, moment now) = 0;
-    // Makes a failed or cancelled task due with all its attempts, and a pending task that is not
-    // due yet due now.
+    // Makes a failed or cancelled task due with all its attempts, without an expires_at that has
+    // come; and a pending task that is not due yet due now.
     virtual task<change_result> retry(task_id id, moment now) = 0;
     // Retries failed tasks that match, up to the filter's limit, in the order in which they failed.
     // Returns their number.
@@ -505,6 +511,10 @@ public:
     virtual task<bool> pause_schedule(std::string_view name, bool is_paused,
                                       timestamp next_slot) = 0;
 
+    // Ends expired tasks as cancel() does, in transactions of a bounded size; their error says when
+    // they had to begin. Returns their number. Claims do the same with those that they come across:
+    // no claim begins an expired task.
+    virtual task<std::size_t> expire(moment now) = 0;
     // Removes ended tasks whose retention has passed, and unused groups, flow keys, destinations,
     // queues and nodes, in one transaction of a bounded size. Returns the number of tasks that it
     // has removed, or looked at and kept for their group.

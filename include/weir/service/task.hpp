@@ -32,8 +32,8 @@ using timestamp = std::chrono::sys_time<std::chrono::microseconds>;
 
 // One moment on two clocks. Calendars are adjusted, by an hour at times; so whatever measures a
 // duration (leases, delays before retries, rates) uses the steady clock, and only times that are
-// meant as calendar times (run_at, slots of schedules, retention, times that people read) use the
-// calendar.
+// meant as calendar times (run_at, expires_at, slots of schedules, retention, times that people
+// read) use the calendar.
 struct moment {
     moment() = default;
     moment(timestamp both) noexcept : at(both), steady(both) {}  // implicit: nothing was adjusted
@@ -89,6 +89,8 @@ struct new_task {
     std::string queue = "default";
     std::int32_t priority = 0;        // higher first, among the tasks of one flow key
     std::optional<timestamp> run_at;  // not before; empty: at once
+    // A task that no run has begun by then ends as cancelled. Empty: it waits as long as it takes.
+    std::optional<timestamp> expires_at;
     retry_settings retry;
     std::chrono::milliseconds timeout{0};  // of one run; 0: the service's default
     // A second task with this key is not created: its submit returns the id of the first.
@@ -208,6 +210,9 @@ struct task_record : new_task {
     bool has_parents = false;
     std::vector<dependency_record> parents;  // that it depends on; not in lists
 };
+
+// Whether no run may begin any more: the task is pending, had no run, and its expires_at has come.
+bool is_expired(const task_record& task, timestamp now) noexcept;
 
 enum class task_view : unsigned char {
     scheduled,  // pending, and its first run is not due yet

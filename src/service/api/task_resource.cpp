@@ -11,6 +11,7 @@
 #include "service/api/json/json_read.hpp"
 #include "service/api/json/json_write.hpp"
 #include "service/api/route_guard.hpp"
+#include "service/cluster/node_news.hpp"
 #include "service/workers/worker_desk.hpp"
 
 #include <weir/error.hpp>

@@ -14,6 +14,7 @@
 //   rescuer            returns tasks of dead nodes, and retires old leases
 //   scheduler          submits tasks of schedules
 //   sweeper            removes tasks whose retention has expired
+//   expirer            ends tasks that were not begun in time
 //   endpoint_list      which endpoints are gone: tasks for them fail without a run
 //   operation_desk     changes all tasks that match a filter
 //   store_workflows    submits tasks that come after others, and changes groups
@@ -32,6 +33,7 @@
 #include "service/engine/claimer.hpp"
 #include "service/engine/destination_limits.hpp"
 #include "service/engine/engine_news.hpp"
+#include "service/engine/expirer.hpp"
 #include "service/engine/node_list.hpp"
 #include "service/engine/observer_relay.hpp"
 #include "service/engine/operation_desk.hpp"
@@ -95,6 +97,7 @@ struct service::components {
             stop_replaced(fired);
         }};
     detail::sweeper sweeper{store, time, options.kept};
+    detail::expirer expirer{store, time, trigger};
     detail::operation_desk operations{store, time, trigger, claimer, runner};
     detail::store_workflows workflows{store, time, trigger, traces, claimer, runner, handlers};
     detail::worker_desk workers{store,   time,    log,    handlers, builder,
@@ -214,6 +217,7 @@ task<> service::components::run_in(task_group group) {
     const any_handle until_draining[] = {
         group.spawn(scheduler.run(), {.name = "service scheduler"}),
         group.spawn(sweeper.run(), {.name = "service sweeper"}),
+        group.spawn(expirer.run(), {.name = "service expirer"}),
         group.spawn(operations.run(), {.name = "service operations"})};
     outcome<> stop = co_await intercept(sleep_forever());
     for (const any_handle& each : until_draining) {
@@ -378,11 +382,9 @@ task<change_result> service::edit(task_id id, task_edit edit) {
     if (!found.has_value()) {
         co_return change_result::not_found;
     }
-    new_task changed = found->task;
-    changed.priority = edit.priority.value_or(changed.priority);
+    const new_task changed = edit.applied_to(found->task);
     weir::service::check(changed);
     if (edit.payload.has_value()) {
-        changed.payload = *edit.payload;
         check(changed);
         edit.destination = parts_->handlers.destination_of(changed);
     }
@@ -485,11 +487,6 @@ task<> service::put_schedule(schedule plan) {
         co_await parts_->workers.learn_kinds();
     }
     parts_->handlers.check(plan.task);
-    if (!plan.task.idempotency_key.empty()) {
-        throw invalid_value(
-            "task", "schedule: its task has the idempotency_key '" + plan.task.idempotency_key +
-                        "'; it must have none, or only the first slot would make a task");
-    }
     const timestamp next = cron::parse(plan.cron).next_after(now(), plan.zone);
     co_await parts_->store.write(parts_->store->put_schedule(std::move(plan), next));
     parts_->scheduler.wake();

@@ -4,6 +4,7 @@
 
 #include "base/option_checks.hpp"
 #include "base/quoted.hpp"
+#include "base/rfc3339.hpp"
 #include "base/utf8.hpp"
 #include "service/engine/secret_texts.hpp"
 
@@ -142,6 +143,11 @@ void check(const new_task& task) {
                  "timeout");
     check_callback("on_success", task.on_success);
     check_callback("on_failure", task.on_failure);
+    if (task.run_at.has_value() && task.expires_at.has_value() &&
+        *task.expires_at <= *task.run_at) {
+        throw_bad_member("expires_at", base::to_rfc3339(*task.expires_at),
+                         "it must be after run_at, " + base::to_rfc3339(*task.run_at));
+    }
     check_json("payload", task.payload, task.secret.empty() ? task.payload : "***");
     detail::check_secret(task);
 }
@@ -205,6 +211,37 @@ void check(const schedule& plan) {
     check_inside("cron", [&] { static_cast<void>(cron::parse(plan.cron)); });
     check_inside("zone", [&] { check_zone(plan.zone); });
     check_inside("task", [&] { check(plan.task); });
+    const auto refuse = [](const std::string& member, const std::string& value,
+                           const std::string& why) {
+        throw invalid_value("task", "schedule: its task has the " + member + " '" + value +
+                                        "'; it must have none, " + why);
+    };
+    if (!plan.task.idempotency_key.empty()) {
+        refuse("idempotency_key", plan.task.idempotency_key,
+               "or only the first slot would make a task");
+    }
+    if (plan.task.expires_at.has_value()) {
+        refuse("expires_at", base::to_rfc3339(*plan.task.expires_at),
+               "or no task of a later slot would run");
+    }
+}
+
+new_task task_edit::applied_to(const task_record& task) const {
+    new_task changed = task;
+    changed.priority = priority.value_or(changed.priority);
+    changed.payload = payload.value_or(changed.payload);
+    changed.run_at = run_at.has_value() ? run_at : changed.run_at;
+    changed.expires_at = expires_at.value_or(changed.expires_at);
+    if (changed.expires_at.has_value() && expires_at.has_value() && task.run > 0) {
+        throw_bad_member("expires_at", base::to_rfc3339(*changed.expires_at),
+                         "a run of the task has begun, so it cannot expire");
+    }
+    return changed;
+}
+
+bool is_expired(const task_record& task, timestamp now) noexcept {
+    return task.state == task_state::pending && task.run == 0 && task.expires_at.has_value() &&
+           *task.expires_at <= now;
 }
 
 task_view view_of(const task_record& task, timestamp now) noexcept {

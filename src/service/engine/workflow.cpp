@@ -63,8 +63,8 @@ void check_group_callback(const new_task& callback) {
     if (!callback.after.empty()) {
         refuse("it must not come after other tasks: it comes after all members");
     }
-    if (callback.run_at.has_value()) {
-        refuse("it must have no run_at: it runs when the group has ended");
+    if (callback.run_at.has_value() || callback.expires_at.has_value()) {
+        refuse("it must have no run_at and no expires_at: it runs when the group has ended");
     }
     const boost::json::value payload = http::parse_json(callback.payload);
     const boost::json::value* where = &payload;

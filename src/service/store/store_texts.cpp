@@ -3,6 +3,7 @@
 
 #include "service/store/store_texts.hpp"
 
+#include "base/rfc3339.hpp"
 #include "base/utf8.hpp"
 
 #include <weir/service/store.hpp>
@@ -38,6 +39,10 @@ std::string crash_limit_error(std::uint32_t crashes) {
                                : crashes == 3 ? "rd"
                                               : "th";
     return std::string(crash_error) + ", for the " + std::to_string(crashes) + ending + " time";
+}
+
+std::string expiry_error(timestamp expires_at) {
+    return "expired: not started by " + base::to_rfc3339(expires_at);
 }
 
 std::string step_limit_error(std::string_view step) {

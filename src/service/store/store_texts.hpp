@@ -2,6 +2,8 @@
 // Texts that all stores share: how messages of handlers are kept, and errors that stores report.
 #pragma once
 
+#include <weir/service/task.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,6 +22,9 @@ std::string storable_text(std::string_view text, std::size_t max_bytes);
 // crashes.
 constexpr std::string_view crash_error = "the process that ran the task has ended";
 std::string crash_limit_error(std::uint32_t crashes);
+
+// The error of a task that no run has begun in time.
+std::string expiry_error(timestamp expires_at);
 
 // The error of a task that has as many steps, or bytes of them, as it may have.
 std::string step_limit_error(std::string_view step);

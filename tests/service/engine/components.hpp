@@ -5,6 +5,7 @@
 
 #include "process.hpp"
 #include "service/engine/claimer.hpp"
+#include "service/engine/expirer.hpp"
 #include "service/engine/rescuer.hpp"
 #include "service/engine/scheduler.hpp"
 #include "service/engine/sweeper.hpp"
@@ -113,6 +114,7 @@ struct components {
                             runner, settler, trigger, metrics, options};
     detail::scheduler scheduler{store, time, log, handlers, trigger};
     detail::sweeper sweeper{store, time, options.kept};
+    detail::expirer expirer{store, time, trigger};
 };
 
 // A handler that ends when it is stopped.

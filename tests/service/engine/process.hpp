@@ -245,6 +245,9 @@ public:
                         return real_.fire(name, slot, next_slot, fresh, now);
                     });
     }
+    task<std::size_t> expire(moment now) override {
+        return pass(store_call::expire, [this, now] { return real_.expire(now); });
+    }
     task<std::size_t> purge(retention kept, moment now) override {
         return pass(store_call::purge, [this, kept, now] { return real_.purge(kept, now); });
     }

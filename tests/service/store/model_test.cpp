@@ -52,6 +52,9 @@ public:
             if (one_in(4)) {
                 each.run_at = at.now + std::chrono::milliseconds(random() % 3000);
             }
+            if (one_in(3)) {
+                each.expires_at = at.now + std::chrono::milliseconds(random() % 4000);
+            }
             if (one_in(5)) {
                 each.tags = {"t"};
             }
@@ -79,6 +82,7 @@ public:
                 added.key = new_one.flow_key;
                 added.destination = new_one.destination;
                 added.due_at = new_one.run_at.value_or(at.now);
+                added.expires_at = new_one.expires_at;
                 added.has_on_success = new_one.on_success.is_set();
                 added.has_on_failure = new_one.on_failure.is_set();
             }
@@ -87,15 +91,20 @@ public:
     task<> claim() {
         const std::string node = any_node();
         const std::size_t limit = 1 + random() % 8;
+        const bool has_expired = expected.has_expired(at.now);
         const claimed claim = co_await at.claim(limit, node);
         const auto lease = expected.nodes.find(node);
         const bool is_alive = lease != expected.nodes.end() && lease->second > at.now;
-        EXPECT_EQ(claim.tasks.size(), is_alive ? std::min(limit, expected.claimable(at.now)) : 0U);
+        const std::size_t most = is_alive ? std::min(limit, expected.claimable(at.now)) : 0U;
+        EXPECT_TRUE(has_expired ? claim.tasks.size() <= most : claim.tasks.size() == most);
         for (const task_record& each : claim.tasks) {
             EXPECT_EQ(each.kind, "work");
             begins(each, node);
         }
         if (is_alive) {
+            if (has_expired) {
+                co_await expire();
+            }
             co_await check_due();
             const bool has_more = expected.claimable(at.now) > 0;
             if (claim.next_at.has_value()) {
@@ -210,6 +219,9 @@ public:
         EXPECT_EQ(answer, right);
     }
     void begin_again(model::entry& known) const {
+        if (known.expires_at.has_value() && *known.expires_at <= at.now) {
+            known.expires_at.reset();
+        }
         known.state = task_state::pending;
         known.failures = 0;
         known.crashes = 0;
@@ -355,6 +367,7 @@ public:
             EXPECT_EQ(each.kind, right.kind);
             EXPECT_EQ(each.is_remote, right.kind != "work");
             EXPECT_EQ(each.is_cancelling, right.is_cancelling);
+            EXPECT_EQ(each.expires_at, right.expires_at);
             if (right.state == task_state::pending) {
                 EXPECT_EQ(each.due_at, right.due_at);
             }
@@ -404,6 +417,8 @@ WEIR_STORE_TEST(StoreModel, RandomOperationsKeepAllCounts) {
             co_await plays.change_destinations();
         } else if (chosen < 98) {
             co_await plays.remove();
+        } else if (chosen < 99) {
+            co_await plays.expire();
         } else {
             co_await plays.purge();
         }
@@ -421,6 +436,7 @@ WEIR_STORE_TEST(StoreModel, RandomOperationsKeepAllCounts) {
     EXPECT_GT(expected.callbacks, 20U);
     EXPECT_GT(plays.repeated, 0U);
     EXPECT_GT(plays.given_back, 0U);
+    EXPECT_GT(plays.expired, 20);
 }
 
 // The same on a store that moves to the other database at each reopening.

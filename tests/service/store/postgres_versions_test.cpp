@@ -142,6 +142,22 @@ TEST(PostgresVersions, AStepThatOlderProgramsCanLiveWithIsMadeBesideThem) {
     weir::run(body());
 }
 
+// The step to the tables of this program is of that kind for the programs that it names.
+TEST(PostgresVersions, CompatibleProgramsGoOnWithTheTablesOfThisOne) {
+    made_up_schema here("versions_compatible");
+    const pg_versions now = pg_versions::of_this_program();
+    ASSERT_LT(now.oldest_program, now.newest()) << "version 12 is such a step";
+    const pg_versions oldest{now.scripts.first(static_cast<std::size_t>(now.oldest_program)),
+                             now.oldest_program};
+    EXPECT_EQ(open_as(here.settings, oldest), "");
+    here.add_writer(oldest.newest() - 1);
+    const std::string refused = open_as(here.settings, now);
+    EXPECT_NE(refused.find("1 older programs"), std::string::npos) << refused;
+    here.add_writer(oldest.newest());
+    EXPECT_EQ(open_as(here.settings, now), "");
+    EXPECT_EQ(open_as(here.settings, oldest), "") << "it starts again";
+}
+
 TEST(PostgresVersions, AnUpgradeWaitsForNoTransactionForLongAndComesBack) {
     made_up_schema here("versions_locked");
     const pg_versions now = pg_versions::of_this_program();

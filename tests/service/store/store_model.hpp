@@ -34,6 +34,12 @@ struct model {
         bool has_on_failure = false;
         std::uint64_t poll = 0;
         std::string settled_by;  // the node that has ended its last run, by a settlement
+        std::optional<timestamp> expires_at;
+
+        bool is_expired(timestamp now) const {
+            return state == task_state::pending && run == 0 && expires_at.has_value() &&
+                   *expires_at <= now;
+        }
     };
     // A session of a worker.
     struct session {
@@ -80,6 +86,9 @@ struct model {
             return each.destination == destination && each.state == task_state::running;
         });
     }
+    bool has_expired(timestamp now) const {
+        return count([&](const entry& each) { return each.is_expired(now); }) > 0;
+    }
     bool is_alive(const std::string& node, timestamp now) const {
         const auto lease = nodes.find(node);
         return lease != nodes.end() && lease->second > now;
@@ -103,7 +112,7 @@ struct model {
             std::map<std::pair<std::string, std::string>, std::size_t> waiting;
             for (const auto& [id, each] : tasks) {
                 if (each.queue == name && each.state == task_state::pending && each.due_at <= now &&
-                    is_asked_for(each)) {
+                    !each.is_expired(now) && is_asked_for(each)) {
                     ++waiting[{each.key, each.destination}];
                 }
             }
@@ -154,6 +163,7 @@ public:
         model::entry& known = expected.tasks.at(run.id);
         EXPECT_EQ(known.state, task_state::pending);
         EXPECT_LE(known.due_at, at.now);
+        EXPECT_FALSE(known.is_expired(at.now));
         known.state = task_state::running;
         known.node = node;
         ++known.run;
@@ -169,6 +179,21 @@ public:
                (found->second.state == task_state::completed) ==
                    (ended.state == task_state::completed);
     }
+
+    // Claims end those of the expired tasks that they find; so the store has ended them all, and
+    // each once, only now.
+    task<> expire() {
+        co_await at.kept->expire(at.now);
+        for (auto& [id, each] : expected.tasks) {
+            if (each.is_expired(at.now)) {
+                each.state = task_state::cancelled;
+                each.finished_at = at.now;
+                expected.ends(each);
+                ++expired;
+            }
+        }
+    }
+    int expired = 0;
 
     std::vector<std::string> workers = {"", "", ""};
     int polls = 0;
@@ -205,6 +230,7 @@ public:
                                      : one_in(8) ? 1
                                                  : known.last_poll + 1 + random() % 2;
         const std::size_t free = random() % 8;
+        const bool has_expired = expected.has_expired(at.now);
         const worker_claim_answer answer = co_await at.poll(worker, number, free);
         ++polls;
         if (!expected.is_alive(worker, at.now)) {
@@ -229,7 +255,8 @@ public:
         } else {
             known.last_poll = number;
             EXPECT_EQ(answer.what, verdict::claimed);
-            EXPECT_EQ(answer.tasks.size(), std::min(free, expected.claimable(at.now, known)));
+            const std::size_t most = std::min(free, expected.claimable(at.now, known));
+            EXPECT_TRUE(has_expired ? answer.tasks.size() <= most : answer.tasks.size() == most);
             for (const task_record& each : answer.tasks) {
                 EXPECT_TRUE(known.kinds.contains(each.kind));
                 begins(each, worker);
@@ -239,7 +266,11 @@ public:
                     runs.pop_back();  // the answer is lost
                 }
             }
-            EXPECT_TRUE(answer.tasks.size() == free || expected.claimable(at.now, known) == 0);
+            EXPECT_TRUE(answer.tasks.size() == free || expected.claimable(at.now, known) == 0 ||
+                        (has_expired && at.next_at == at.now));
+            if (has_expired) {
+                co_await expire();
+            }
             co_return;
         }
         EXPECT_TRUE(answer.tasks.empty());

@@ -135,6 +135,10 @@ inline task<> inspect_sqlite(std::string folder) {
         "cancelled > total OR (state >= 2) != (finished_at IS NOT NULL) OR (state >= 2 AND open > "
         "0) OR (state < 2 AND is_sealed AND open = 0 AND NOT (on_failure = 2 AND state = 0 AND "
         "failed + cancelled > 0) AND NOT EXISTS(SELECT 1 FROM ripples))",
+        "SELECT 'expiry of ' || task FROM expiries WHERE task NOT IN (SELECT id FROM tasks)",
+        "SELECT 'no expiry of ' || id FROM tasks WHERE expires_at IS NOT NULL AND state = 0 AND "
+        "run = 0 AND NOT EXISTS(SELECT 1 FROM expiries WHERE task = tasks.id AND at = "
+        "expires_at)",
         "SELECT 'attempt of ' || task FROM attempts WHERE task NOT IN (SELECT id FROM tasks)",
         "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check != 'ok'",
     };

@@ -150,6 +150,7 @@ public:
     task<bool> pause_schedule(std::string_view name, bool is_paused, timestamp next_slot) override {
         return target_.pause_schedule(name, is_paused, next_slot);
     }
+    task<std::size_t> expire(moment now) override { return target_.expire(at(now)); }
     task<std::size_t> purge(retention kept, moment now) override {
         return target_.purge(kept, at(now));
     }

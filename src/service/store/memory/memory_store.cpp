@@ -88,6 +88,9 @@ task<claimed> memory_store::claim(claim_request request) {
             if (next == nullptr) {
                 break;
             }
+            if (in.tasks.end_if_expired(*next, now)) {
+                continue;
+            }
             in.tasks.start(*next, node, now);
             in.queues.started({}, next->record, now.steady);
             result.tasks.push_back(next->record);
@@ -509,6 +512,10 @@ task<bool> memory_store::pause_schedule(std::string_view name, bool is_paused,
 }
 
 // ---- maintenance
+
+task<std::size_t> memory_store::expire(moment now) {
+    return perform(store_call::expire, [now](tables& in) { return in.tasks.end_expired(now); });
+}
 
 task<std::size_t> memory_store::purge(retention kept, moment now) {
     return perform(store_call::purge, [kept, now](tables& in) {

@@ -6,6 +6,7 @@
 
 #include "base/raw_json.hpp"
 #include "service/store/follow_ups.hpp"
+#include "service/store/store_texts.hpp"
 
 #include <algorithm>
 #include <set>
@@ -249,6 +250,9 @@ change_result memory_tasks::run_again(memory_task& task, moment now) {
             record.finished_at.reset();
             record.progress = 0;
             record.message.clear();
+            if (record.expires_at.has_value() && *record.expires_at <= now.at) {
+                record.expires_at.reset();
+            }
         }
         record.held_by.clear();
         record.due_at = now.at;
@@ -270,6 +274,34 @@ void memory_tasks::add_attempt(memory_task& task, attempt_end end, std::string_v
     if (task.attempts.size() > kept_attempts) {
         task.attempts.erase(task.attempts.begin());
     }
+}
+
+bool memory_tasks::end_if_expired(memory_task& task, moment now) {
+    if (!is_expired(task.record, now.at)) {
+        return false;
+    }
+    const std::string error = expiry_error(*task.record.expires_at);
+    change(task, now, error, [&](task_record& record) {
+        record.error = error;
+        set_state(record, task_state::cancelled, now.at);
+    });
+    return true;
+}
+
+// In the order of their times, as other stores do.
+std::size_t memory_tasks::end_expired(moment now) {
+    std::vector<std::pair<timestamp, task_id>> expired;
+    for (const auto& [id, each] : tasks_) {
+        if (is_expired(each.record, now.at)) {
+            expired.emplace_back(*each.record.expires_at, id);
+        }
+    }
+    std::ranges::sort(expired);
+    std::size_t ended = 0;
+    for (const auto& [at, id] : expired) {
+        ended += end_if_expired(tasks_.at(id), now) ? 1 : 0;
+    }
+    return ended;
 }
 
 void memory_tasks::start(memory_task& task, std::string_view node, moment now) {
@@ -414,6 +446,7 @@ change_result memory_tasks::edit(task_id id, const task_edit& edit, moment now) 
             graph_.keep_payload(record.id);
             record.destination = record.is_remote ? std::string() : edit.destination;
         }
+        record.expires_at = edit.expires_at.value_or(record.expires_at);
         if (edit.run_at.has_value()) {
             record.run_at = edit.run_at;
             record.due_at = std::max(*edit.run_at, now.at);

@@ -70,6 +70,9 @@ public:
     // The task runs again at once, with all its attempts unless it is pending. key_taken: another
     // task holds its unique key; no_change: a task before it, or its group, does not let it run.
     change_result run_again(memory_task& task, moment now);
+    // Ends the task if it has expired; false: it has not.
+    bool end_if_expired(memory_task& task, moment now);
+    std::size_t end_expired(moment now);
     // Marks a pending task as running.
     void start(memory_task& task, std::string_view node, moment now);
     // Ends the run of a running task.

@@ -153,6 +153,9 @@ worker_claim_answer memory_workers::claim(const worker_claim& poll, moment now) 
         if (next == nullptr) {
             break;
         }
+        if (tasks_.end_if_expired(*next, now)) {
+            continue;
+        }
         next->poll = poll.poll;
         tasks_.start(*next, poll.worker, now);
         queues_.started(scope, next->record, now.steady);

@@ -218,7 +218,7 @@ void check_newer(pg_link& link, const postgres_store_options& options, const pg_
 }  // namespace
 
 pg_versions pg_versions::of_this_program() noexcept {
-    return {schema_steps(), newest_schema()};
+    return {schema_steps(), oldest_compatible_program()};
 }
 
 void prepare_schema(pg_link& link, const postgres_store_options& options,

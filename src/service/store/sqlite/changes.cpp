@@ -4,6 +4,7 @@
 
 #include "service/store/sqlite/changes.hpp"
 
+#include "service/store/sqlite/expiry.hpp"
 #include "service/store/sqlite/purge.hpp"
 #include "service/store/sqlite/rows/task_rows.hpp"
 #include "service/store/sqlite/steps.hpp"
@@ -214,6 +215,9 @@ change_result task_changes::edit(task_id task, const task_edit& edit) {
     session_.execute("UPDATE tasks SET line = ?, rank = ?, priority = ?, branch = ? WHERE id = ?",
                      position.line, position.rank, priority,
                      place.branch != nullptr ? std::optional(place.branch->id) : std::nullopt, id);
+    if (edit.expires_at.has_value()) {
+        change_expiry(session_, id, *edit.expires_at);
+    }
     if (edit.payload.has_value()) {
         write_payload(session_, id, *edit.payload);
         session_.execute("UPDATE tasks SET payload_from = NULL WHERE id = ?", id);
@@ -270,10 +274,10 @@ change_result task_changes::restart(std::int64_t id, const task_position& positi
     const line_position next = waits > 0 ? waiting_position(place, id)
                                          : line_position{due_line(place), -position.priority};
     session_.execute(
-        "UPDATE tasks SET state = 0, line = ?, rank = ?, is_cancelling = 0, due_at = ?, "
-        "finished_at = "
-        "NULL, failures = 0, crashes = 0, progress = NULL, message = NULL, held_by = NULL, waits = "
-        "iif(waits IS NULL, NULL, CAST(? AS BIGINT)) WHERE id = ?",
+        "UPDATE tasks SET state = 0, line = ?1, rank = ?2, is_cancelling = 0, due_at = ?3, "
+        "expires_at = iif(expires_at <= ?3, NULL, expires_at), finished_at = NULL, failures = 0, "
+        "crashes = 0, progress = NULL, message = NULL, held_by = NULL, waits = iif(waits IS NULL, "
+        "NULL, CAST(?4 AS BIGINT)) WHERE id = ?5",
         next.line, next.rank, number_of(now_.at), waits, id);
     books_.moves(place, position.counted, {task_state::pending, waits == 0});
     return change_result::done;

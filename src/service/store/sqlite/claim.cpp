@@ -279,7 +279,10 @@ std::vector<claim_operation::fetch_turn> claim_operation::fetch(
             continue;
         }
         for (std::size_t k = 0; k < found.count(i); ++k) {
-            start(found.row(i, k), flow->turns[flow->taken++], {*queue->row, *flow->row, nullptr});
+            const std::size_t turn = flow->turns[flow->taken++];
+            if (!start(found.row(i, k), turn, {*queue->row, *flow->row, nullptr})) {
+                ++flow->not_started;
+            }
         }
         if (has_heads && found.count(i) > 0) {
             const sqlite::row last = found.row(i, found.count(i) - 1);
@@ -291,12 +294,12 @@ std::vector<claim_operation::fetch_turn> claim_operation::fetch(
 }
 
 void claim_operation::take_rates(queue_turns& queue, flow_turns& flow) {
-    if (flow.taken > 0) {
+    if (const std::uint64_t started = flow.taken - flow.not_started; started > 0) {
         rate_bucket queue_bucket = queue.row->bucket();
-        queue_bucket.take(request_.now.steady, flow.taken);
+        queue_bucket.take(request_.now.steady, started);
         queue.row->full_at = queue_bucket.full_at();
         rate_bucket key_bucket = flow.row->bucket(queue.row->limits);
-        key_bucket.take(request_.now.steady, flow.taken);
+        key_bucket.take(request_.now.steady, started);
         flow.row->full_at = key_bucket.full_at();
     }
 }

@@ -32,6 +32,8 @@ public:
     // queues in between.
     void look();
     claimed run(std::int64_t node);  // the number of its node
+    // Tasks that it has found and not begun, since they have expired. They are to be ended.
+    const std::vector<expired_task>& expired() const noexcept { return starter_.expired(); }
 
 private:
     struct flow_turns {
@@ -40,6 +42,7 @@ private:
         std::vector<std::size_t> turns;   // positions in the result, of tasks to be fetched
         std::optional<branch_walk> walk;  // if it has ready branches
         std::uint64_t taken = 0;          // from the walk
+        std::uint64_t not_started = 0;    // of those that were fetched
     };
     struct queue_turns {
         queue_row* row = nullptr;

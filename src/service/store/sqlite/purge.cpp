@@ -173,6 +173,9 @@ void task_remover::remove(const sqlite::row& task) {
     if (task.get<bool>(10)) {
         session_.execute("DELETE FROM steps WHERE task = ?", id);
     }
+    if (task.get<bool>(16)) {
+        session_.execute("DELETE FROM expiries WHERE task = ?", id);
+    }
     const end_facts facts = read_end_facts(task, 12);
     if (facts.has_callbacks) {
         session_.execute("DELETE FROM follow_ups WHERE task = ?", id);

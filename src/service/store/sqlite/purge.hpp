@@ -20,7 +20,8 @@ public:
     static constexpr std::string_view columns =
         "id, queue, flow, state, line, tags IS NOT NULL, payload IS NULL, run, "
         "unique_key, branch, steps IS NOT NULL, waits IS NOT NULL, callbacks IS NOT NULL, "
-        "has_children IS NOT NULL, iif(is_detached IS NULL, in_group, NULL), in_group";
+        "has_children IS NOT NULL, iif(is_detached IS NULL, in_group, NULL), in_group, "
+        "expires_at IS NOT NULL";
 
     // The caller closes both.
     task_remover(sql_session& session, ledger& books, task_ends& ends) noexcept

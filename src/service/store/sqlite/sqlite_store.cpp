@@ -4,6 +4,7 @@
 #include "service/store/follow_ups.hpp"
 #include "service/store/sqlite/changes.hpp"
 #include "service/store/sqlite/claim.hpp"
+#include "service/store/sqlite/expiry.hpp"
 #include "service/store/sqlite/key_list.hpp"
 #include "service/store/sqlite/leases.hpp"
 #include "service/store/sqlite/oldest_due.hpp"
@@ -80,6 +81,7 @@ public:
             const std::int64_t history = result.history;
             result = claim.run(*number);
             result.history = history;
+            has_more = end_expired(session, claim.expired(), own.now, events) || has_more;
             result.next_at = has_more ? own.now.steady : result.next_at;
             return result;
         });
@@ -194,8 +196,11 @@ public:
         return change_unsynced(
             now, [this, polls = std::move(polls), now](sql_session& session, event_list& events) {
                 const bool has_more = continue_ripples(session, now, events, ids_, max_queues_);
-                worker_claims result = worker_claim_operation(session, now, events).run(polls);
-                result.next_at = has_more ? now.steady : result.next_at;
+                worker_claim_operation claim(session, now, events);
+                worker_claims result = claim.run(polls);
+                if (end_expired(session, claim.expired(), now, events) || has_more) {
+                    result.next_at = now.steady;
+                }
                 return result;
             });
     }
@@ -447,6 +452,23 @@ public:
 
     // ---- maintenance
 
+    task<std::size_t> expire(moment now) override {
+        constexpr std::size_t batch_size = 500;
+        auto look = [now](sql_session& session) { return has_expiries(session, now.at); };
+        auto end_some = [this, now](sql_session& session, event_list& events) {
+            expiry_batch batch = take_expiries(session, now.at, batch_size);
+            end_expired(session, batch.expired, now, events);
+            return batch;
+        };
+        std::size_t all = 0;
+        bool has_more = co_await read(look);
+        while (has_more) {
+            const expiry_batch batch = co_await change(now, end_some);
+            all += batch.expired.size();
+            has_more = !batch.is_last;
+        }
+        co_return all;
+    }
     task<std::size_t> purge(retention kept, moment now) override {
         return change_unsynced(now, [this, kept, now](sql_session& session, event_list& events) {
             return purge_batch(session, kept, now, events, ids_, max_queues_);
@@ -468,6 +490,15 @@ public:
     workflow_store& workflows() noexcept override { return workflows_; }
 
 private:
+    // False: there are none.
+    bool end_expired(sql_session& session, const std::vector<expired_task>& tasks, moment now,
+                     event_list& events) {
+        if (!tasks.empty()) {
+            detail::end_expired(session, tasks, now, events, ids_, max_queues_);
+        }
+        return !tasks.empty();
+    }
+
     // Claims a task, for no node, and takes that back.
     task<> try_claim(moment now) {
         struct taken_back {};

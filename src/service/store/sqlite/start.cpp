@@ -61,6 +61,11 @@ task_record task_starter::start(const sqlite::row& row, const task_place& place,
         park(task.id.number(), place);
         return {};
     }
+    if (is_expired(task, now_.at)) {
+        park(task.id.number(), place);
+        expired_.push_back({task.id.number(), *task.expires_at});
+        return {};
+    }
     read_steps(session_, task);
     read_parents(session_, task);
     task.state = task_state::running;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "service/store/sql_session.hpp"
+#include "service/store/sqlite/expiry.hpp"
 #include "service/store/sqlite/rows/ledger.hpp"
 
 #include <weir/service/store.hpp>
@@ -12,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace weir::service::detail {
 
@@ -36,8 +38,10 @@ public:
         std::int64_t poll = 0;  // of a worker
     };
     // The row has the task_columns of a due task. Returns the task as it runs; without an id if it
-    // must not run, since its group is being cancelled.
+    // must not run, since its group is being cancelled or it has expired.
     task_record start(const sqlite::row& row, const task_place& place, const runner& by);
+    // Those that have expired. They wait to be ended.
+    const std::vector<expired_task>& expired() const noexcept { return expired_; }
 
 private:
     bool move_due(queue_row& queue, std::int64_t line, timestamp now);
@@ -50,6 +54,7 @@ private:
     moment now_;
     bool has_more_ = false;
     std::map<group_id, bool> cancelled_groups_;
+    std::vector<expired_task> expired_;
 };
 
 }  // namespace weir::service::detail

@@ -28,8 +28,8 @@ std::optional<T> null_if(const T& value, const T& default_value) {
 
 // Few tasks have these columns.
 bool has_extras(const new_task& task) {
-    return !task.unique_key.empty() || !task.traceparent.empty() || !task.tracestate.empty() ||
-           !task.secret.empty() || has_follow_ups(task);
+    return task.expires_at.has_value() || !task.unique_key.empty() || !task.traceparent.empty() ||
+           !task.tracestate.empty() || !task.secret.empty() || has_follow_ups(task);
 }
 
 const std::string& insert_sql(bool is_full) {
@@ -47,8 +47,8 @@ const std::string& insert_sql(bool is_full) {
     };
     static const std::string usual = make("", "");
     static const std::string full =
-        make(", unique_key, callbacks, traceparent, tracestate, secret, unique_for",
-             ", ?, ?, ?, ?, ?, ?");
+        make(", unique_key, callbacks, traceparent, tracestate, secret, unique_for, expires_at",
+             ", ?, ?, ?, ?, ?, ?, ?");
     return is_full ? full : usual;
 }
 
@@ -184,13 +184,9 @@ task_id submitter::insert(const new_task& task, queue_row& queue, const placemen
     const bool is_inline = task.payload.size() <= max_inline_payload;
     const retry_settings defaults;
     const std::string tags = write_tags(task.tags);
-    std::optional<std::int64_t> run_at;
-    if (task.run_at.has_value()) {
-        run_at = number_of(*task.run_at);
-    }
     sql_values values = sql_session::values_of(
         id, queue.id, flow.id, position.line, position.rank, task.priority, number_of(now_.at),
-        number_of(due_at), task.kind, run_at,
+        number_of(due_at), task.kind, number_of(task.run_at),
         null_if(task.timeout.count(), std::chrono::milliseconds::rep{0}),
         null_if(task.retry.max_attempts, defaults.max_attempts),
         null_if(task.retry.backoff.count(), defaults.backoff.count()),
@@ -208,12 +204,17 @@ task_id submitter::insert(const new_task& task, queue_row& queue, const placemen
             values.emplace_back(null_if_empty(*each));
         }
         values.emplace_back(null_if(static_cast<int>(task.unique_for), 0));
+        values.emplace_back(number_of(task.expires_at));
         session_.run_row(insert_sql(true), std::move(values));
     } else {
         session_.run_row(insert_sql(false), std::move(values));
     }
     if (!is_inline) {
         session_.execute_row("INSERT INTO payloads(task, payload) VALUES (?, ?)", id, task.payload);
+    }
+    if (task.expires_at.has_value()) {
+        session_.execute_row("INSERT INTO expiries(task, at) VALUES (?, ?)", id,
+                             number_of(*task.expires_at));
     }
     if (!task.unique_key.empty()) {
         hold_key(session_, task.unique_key, id);

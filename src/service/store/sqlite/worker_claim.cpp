@@ -402,12 +402,13 @@ void worker_claim_operation::fetch(const scope& poll_scope, queue_turns& queue, 
     if (count == 0) {
         return;
     }
+    std::size_t turn = 0;
     std::size_t started = 0;
     if (flow.branches.size() == 1) {
         branch_row& from = *flow.branches[0];
         const sqlite::rows found = session_.query(first_sql, branch_line(from.id), count);
         for (const sqlite::row each : found) {
-            start(each, queue, flow, from, by, tasks[flow.turns[started++]]);
+            started += start(each, queue, flow, from, by, tasks[flow.turns[turn++]]) ? 1 : 0;
         }
     } else {
         // By priority and age, over all branches.
@@ -424,7 +425,8 @@ void worker_claim_operation::fetch(const scope& poll_scope, queue_turns& queue, 
         first.resize(std::min(first.size(), count));
         for (const auto& [rank, id, from] : first) {
             const sqlite::rows found = session_.query(one_sql, id);
-            start(found[0], queue, flow, *from, by, tasks[flow.turns[started++]]);
+            task_record& task = tasks[flow.turns[turn++]];
+            started += start(found[0], queue, flow, *from, by, task) ? 1 : 0;
         }
     }
     for (const std::int64_t pool : poll_scope.pools) {
@@ -441,11 +443,12 @@ void worker_claim_operation::fetch(const scope& poll_scope, queue_turns& queue, 
     }
 }
 
-void worker_claim_operation::start(const sqlite::row& row, queue_turns& queue, flow_turns& flow,
+bool worker_claim_operation::start(const sqlite::row& row, queue_turns& queue, flow_turns& flow,
                                    branch_row& from, const task_starter::runner& by,
                                    task_record& task) {
     task = starter_.start(row, {*queue.row, *flow.row, &from}, by);
     task.is_remote = true;
+    return static_cast<bool>(task.id);
 }
 
 // ---- what comes next

@@ -31,6 +31,8 @@ public:
           books_(session, now),
           starter_(session, books_, now) {}
     worker_claims run(std::span<const worker_claim> polls);
+    // Tasks that it has found and not begun, since they have expired. They are to be ended.
+    const std::vector<expired_task>& expired() const noexcept { return starter_.expired(); }
 
 private:
     // What a session asks for. Sessions with the same kinds and queues share it.
@@ -69,7 +71,8 @@ private:
     bool give_turn(queue_turns& queue, std::size_t turn);
     void fetch(const scope& poll_scope, queue_turns& queue, flow_turns& flow,
                const task_starter::runner& by, std::vector<task_record>& tasks);
-    void start(const sqlite::row& row, queue_turns& queue, flow_turns& flow, branch_row& from,
+    // False: it must not run.
+    bool start(const sqlite::row& row, queue_turns& queue, flow_turns& flow, branch_row& from,
                const task_starter::runner& by, task_record& task);
     std::int64_t& turn_of(std::int64_t pool, std::int64_t queue);
     void write_turns();

@@ -341,7 +341,17 @@ CREATE TABLE ripples(
 -- Where the line of the due tasks begins, where searches pass over dead rows; null: unknown.
 ALTER TABLE flows ADD COLUMN head_rank INTEGER;
 ALTER TABLE flows ADD COLUMN head_id INTEGER;
+)sql",
+    R"sql(
+ALTER TABLE tasks ADD COLUMN expires_at INTEGER;
+-- Until that time: see expiry.cpp.
+CREATE TABLE expiries(task INTEGER PRIMARY KEY, at INTEGER NOT NULL);
+CREATE INDEX expiries_at ON expiries(at);
 )sql"};
+
+// Programs of version 11 do not know expires_at: they may begin a task that has expired. Programs
+// of version 12 end those that they find.
+constexpr std::int64_t oldest_compatible = 11;
 
 std::int64_t pragma(sqlite::session& session, const char* name) {
     return session.query(std::string("PRAGMA ") + name).one<std::int64_t>();
@@ -355,6 +365,10 @@ std::span<const char* const> schema_steps() noexcept {
 
 std::int64_t newest_schema() noexcept {
     return std::ssize(versions);
+}
+
+std::int64_t oldest_compatible_program() noexcept {
+    return oldest_compatible;
 }
 
 std::int64_t check_schema(sqlite::session& session, const std::string& path,

@@ -14,6 +14,8 @@ namespace weir::service::detail {
 // The step at index i upgrades version i to version i + 1.
 std::span<const char* const> schema_steps() noexcept;
 std::int64_t newest_schema() noexcept;
+// The oldest program, by the version it was made for, that can go on with the newest schema.
+std::int64_t oldest_compatible_program() noexcept;
 // The version of the schema, 0 for an empty file. Throws store_unavailable if the file belongs to
 // another program or is too new.
 std::int64_t check_schema(sqlite::session& session, const std::string& path,

@@ -21,6 +21,9 @@ namespace weir::service::detail {
 inline std::int64_t number_of(timestamp at) noexcept {
     return at.time_since_epoch().count();
 }
+inline std::optional<std::int64_t> number_of(const std::optional<timestamp>& at) noexcept {
+    return at.has_value() ? std::optional(number_of(*at)) : std::nullopt;
+}
 inline timestamp time_of(std::int64_t number) noexcept {
     return timestamp(std::chrono::microseconds(number));
 }

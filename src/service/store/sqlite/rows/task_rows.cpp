@@ -80,6 +80,7 @@ task_record read_task(const sqlite::row& row) {
     columns.time(read.finished_at);
     columns.required(read.kind);
     columns.time(read.run_at);
+    columns.time(read.expires_at);
     columns.optional(read.timeout);
     columns.optional(read.retry.max_attempts);
     columns.optional(read.retry.backoff);

@@ -19,12 +19,13 @@ namespace weir::service::detail {
 // The columns of `tasks` that read_task() expects.
 inline constexpr std::string_view task_columns =
     "tasks.id, tasks.state, is_cancelling, priority, run, failures, crashes, created_at, due_at, "
-    "tasks.started_at, finished_at, kind, run_at, timeout_ms, max_attempts, backoff_ms, factor, "
-    "max_backoff_ms, jitter, idempotency_key, unique_key, unique_for, tags, secret, progress, "
+    "tasks.started_at, finished_at, kind, run_at, tasks.expires_at, timeout_ms, max_attempts, "
+    "backoff_ms, factor, max_backoff_ms, jitter, idempotency_key, unique_key, unique_for, tags, "
+    "secret, progress, "
     "message, "
     "held_by, error, callbacks, traceparent, tracestate, steps, waits, in_group, "
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
-inline constexpr std::size_t task_column_count = 36;
+inline constexpr std::size_t task_column_count = 37;
 // The last of these, whose values may be long.
 inline constexpr std::string_view long_columns =
     "coalesce(payload, (SELECT payload FROM payloads WHERE task = tasks.id)), result";
