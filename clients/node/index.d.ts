@@ -110,6 +110,9 @@ export interface SubmitOptions {
   queue?: string;
   priority?: number;
   delay?: number;
+  run_at?: string | Date;
+  expires_in?: number;
+  expires_at?: string | Date;
   max_attempts?: number;
   timeout?: number;
   idempotency_key?: string;

@@ -17,8 +17,8 @@ _weir_options() {
             --header-file --ca-file --user-agent --contact --allow-address --progress --metrics \
             --fail-on \
             --require-complete --accept-changes --dry-run ;;
-        submit) echo --help --config --server --token-file --ca-file --queue --priority --delay --timeout \
-            --attempts --key --unique-key --flow-key --secret --tag --on-success --on-failure --after \
+        submit) echo --help --config --server --token-file --ca-file --queue --priority --delay \
+            --expires --timeout --attempts --key --unique-key --flow-key --secret --tag --on-success --on-failure --after \
             --after-failure --wait ;;
         work) echo --help --config --server --token-file --ca-file --concurrency --queue --name \
             --progress --max-output --grace --drain ;;
@@ -30,8 +30,8 @@ _weir_options() {
             --limit --json ;;
         cancel | retry | delete) echo --help --config --server --token-file --ca-file --queue --state \
             --status --kind --tag --flow-key --from --to --all --limit --dry-run --yes --json ;;
-        change) echo --help --config --server --token-file --ca-file --priority --delay --at --payload \
-            --json ;;
+        change) echo --help --config --server --token-file --ca-file --priority --delay --at --expires \
+            --payload --json ;;
         schedules) echo --help --config --server --token-file --ca-file --zone --queue --overlap --missed \
             --json ;;
         pause | resume) echo --help --config --server --token-file --ca-file --key --json ;;

@@ -193,6 +193,16 @@ test("PeerFailure23: a thread is blocked for a minute, with the times of users",
   );
 });
 
+test("a task that nobody takes in time", async () => {
+  const expires_at = new Date(Date.now() + 500);
+  const id = await client.submit("node/nobody", null, { expires_at });
+  const task = await client.get(id);
+  assert.equal(new Date(task.expires_at).getTime(), expires_at.getTime());
+  const { state, error } = await client.wait(id, 20);
+  assert.equal(state, "cancelled");
+  assert.match(error, /^expired: not started by /);
+});
+
 test("refusals", async () => {
   const worker = makeWorker(serving.url, { timing });
   await assert.rejects(worker.start(), /no handlers/);

@@ -26,8 +26,8 @@ worker.task<{ path: string; width?: number }>(
 worker.task("wrong", 5);
 
 export async function use(client: Client): Promise<string> {
-  const id: string = await client.submit("resize", { path: "a" }, { queue: "images" });
-  const ids = await client.submitMany([{ kind: "resize", payload: 1, delay: 2 }]);
+  const id: string = await client.submit("resize", { path: "a" }, { queue: "images", expires_in: 60 });
+  const ids = await client.submitMany([{ kind: "resize", payload: 1, delay: 2, expires_at: new Date() }]);
   const outcome = await run(worker, "resize", { path: "a" }, { cancelAfter: 1 });
   return `${id} ${ids.length} ${(await client.wait(id, 5)).state} ${outcome.state}`;
 }

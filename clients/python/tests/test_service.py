@@ -348,6 +348,17 @@ class Clients(ServiceTest):
         with self.assertRaises(TimeoutError):
             self.client.wait(self.client.submit("sleep", {"seconds": 30}), 0.05)
 
+    def test_a_task_that_nobody_takes_in_time(self):
+        app = self.worker()
+        app.task("in_time")(lambda: None)
+        with Running(app):
+            pass  # the kind is known from now on
+        task = self.client.submit("in_time", expires_in=0.2)
+        self.assertIsNotNone(self.client.get(task).raw["expires_at"])
+        ended = self.client.wait(task, 20)
+        self.assertEqual(ended.state, "cancelled")
+        self.assertIn("expired: not started by", ended.error)
+
     def test_many(self):
         ids = self.client.submit_many([("echo", 1), {"kind": "unknown", "payload": 2}, ("echo", 3)])
         self.assertIsInstance(ids[1], weir.ServiceError)

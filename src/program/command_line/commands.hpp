@@ -9,6 +9,7 @@
 
 #include "program/command_line/settings.hpp"
 #include "program/tasks/bulk_change.hpp"
+#include "program/tasks/expiry_option.hpp"
 #include "program/tasks/task_filter_options.hpp"
 
 #include <boost/json/value.hpp>
@@ -40,6 +41,7 @@ struct submit_settings {
     std::vector<std::string> secret;
     std::optional<int> priority;
     std::optional<double> delay;
+    expiry_settings expires;
     std::optional<double> timeout;
     std::optional<int> attempts;
     std::string on_success;  // URLs
@@ -121,6 +123,7 @@ struct edit_settings {
     std::optional<int> priority;
     std::optional<double> delay;
     std::string at;  // RFC 3339
+    expiry_settings expires;
     std::optional<std::string> payload;
     bool as_json = false;
 };

@@ -38,6 +38,7 @@ std::string edit_request(const edit_settings& settings) {
     if (!settings.at.empty()) {
         request["run_at"] = settings.at;
     }
+    add_expiry(request, settings.expires);
     std::string text = http::to_json(request);
     if (settings.payload.has_value()) {
         text.pop_back();
@@ -74,14 +75,17 @@ void add_options(options& to, edit_settings& settings) {
               10 * year);
     to.value({"--at", "TIME", "Run it then: 2026-11-15T09:30:00Z, or a day", ""},
              [&settings](const std::string& text) { settings.at = checked_time(text); });
+    add_expiry_option(to, settings.expires, true);
     to.value({"--payload", "JSON", "Payload for the handler; - reads standard input", ""},
              [&settings](const std::string& text) { settings.payload = text; });
     to.flag({"--json", "", "As JSON", ""}, settings.as_json);
 }
 
 int run_edit(const edit_settings& settings) {
-    if (!settings.priority && !settings.delay && settings.at.empty() && !settings.payload) {
-        throw invalid_argument("give what to change: --priority, --delay, --at or --payload");
+    if (!settings.priority && !settings.delay && settings.at.empty() && !settings.expires.is_set &&
+        !settings.payload) {
+        throw invalid_argument(
+            "give what to change: --priority, --delay, --at, --expires or --payload");
     }
     if (settings.delay && !settings.at.empty()) {
         throw invalid_argument("--delay and --at exclude each other");

@@ -43,6 +43,7 @@ std::string request_of(const submit_settings& settings) {
     };
     add_number("priority", settings.priority);
     add_number("delay", settings.delay);
+    add_expiry(request, settings.expires);
     add_number("timeout", settings.timeout);
     add_number("max_attempts", settings.attempts);
     if (!settings.secret.empty()) {
@@ -156,6 +157,7 @@ void add_options(options& to, submit_settings& settings) {
     to.number({"-p,--priority", "NUMBER", "Higher runs first", "0"}, settings.priority, -1000,
               1000);
     to.number({"--delay", "SECONDS", "Delay before it may run", ""}, settings.delay, 0, 100 * year);
+    add_expiry_option(to, settings.expires, false);
     to.number({"--timeout", "SECONDS", "Time limit of one run", ""}, settings.timeout, 0.001, year);
     to.number({"--attempts", "COUNT", "Maximum number of attempts", ""}, settings.attempts, 1,
               1'000'000);

@@ -95,8 +95,8 @@ void print_task(const json::value& task, task_extent extent) {
     if (extent == task_extent::all) {
         print_settings(task);
     }
-    for (const char* const name :
-         {"created_at", "due_at", "started_at", "finished_at", "message", "error", "held_by"}) {
+    for (const char* const name : {"created_at", "due_at", "expires_at", "started_at",
+                                   "finished_at", "message", "error", "held_by"}) {
         print_member(name, text_of(task, name));
     }
     if (const double failures = task_number(task, "failures"); failures > 0) {

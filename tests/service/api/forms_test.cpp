@@ -160,7 +160,13 @@ public:
         record.queue = name(100);
         record.priority = static_cast<std::int32_t>(number(-1000, 1000));
         if (flip()) {
-            record.run_at = timestamp(std::chrono::microseconds(number(0, 253402300799999999)));
+            record.run_at = timestamp(std::chrono::microseconds(number(0, 253402300799999998)));
+        }
+        if (flip()) {
+            const std::int64_t after =
+                record.run_at.value_or(timestamp()).time_since_epoch().count();
+            record.expires_at =
+                timestamp(std::chrono::microseconds(number(after + 1, 253402300799999999)));
         }
         record.retry.max_attempts = static_cast<std::uint32_t>(number(1, 1000));
         record.retry.backoff = std::chrono::milliseconds(number(0, 10'000'000'000));
@@ -209,8 +215,9 @@ TEST(ServiceForms, ATaskIsReadAsItWasWritten) {
         EXPECT_FALSE(summary.as_object().contains("result"));
 
         bj::object request;
-        for (const char* each : {"kind", "payload", "queue", "priority", "run_at", "max_attempts",
-                                 "backoff", "timeout", "idempotency_key", "tags", "flow_key"}) {
+        for (const char* each :
+             {"kind", "payload", "queue", "priority", "run_at", "expires_at", "max_attempts",
+              "backoff", "timeout", "idempotency_key", "tags", "flow_key"}) {
             request[each] = object.at(each);
         }
         const std::string text = random.spread(request);
@@ -220,6 +227,7 @@ TEST(ServiceForms, ATaskIsReadAsItWasWritten) {
         EXPECT_EQ(again.queue, task.queue);
         EXPECT_EQ(again.priority, task.priority);
         EXPECT_EQ(again.run_at, task.run_at);
+        EXPECT_EQ(again.expires_at, task.expires_at);
         EXPECT_EQ(again.retry, task.retry);
         EXPECT_EQ(again.timeout, task.timeout);
         EXPECT_EQ(again.idempotency_key, task.idempotency_key);

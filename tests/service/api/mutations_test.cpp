@@ -176,6 +176,8 @@ public:
         maybe("priority", 5);
         maybe(chance(0.5) ? "delay" : "run_at",
               body.size() % 2 == 0 ? bj::value(0.5) : bj::value("2026-11-15T09:30:00.5+02:00"));
+        maybe(chance(0.5) ? "expires_in" : "expires_at",
+              body.size() % 2 == 0 ? bj::value(100) : bj::value("2026-11-16T09:30:00Z"));
         maybe("max_attempts", 2);
         maybe("backoff", chance(0.5) ? bj::value(1)
                                      : bj::value(bj::object{{"initial", 0.1}, {"jitter", 0.5}}));

@@ -253,6 +253,37 @@ TEST(TaskCommands, TheyNeedTheTokenOfTheService) {
     EXPECT_EQ(here.ask("list", {"--config", config}, {"WEIR_TOKEN="}).code, 0);
 }
 
+// Nobody takes it, so that it is cancelled when its time comes.
+TEST(TaskCommands, ATaskExpires) {
+    const serving here({"--drain", "0.1", "--remote-kinds", "resize"});
+    const program_output ended = here.ask("submit", {"resize", "--expires", "0.3", "--wait"});
+    EXPECT_EQ(ended.code, 3) << ended.err;
+    EXPECT_TRUE(has(ended.out, "cancelled")) << ended.out;
+    EXPECT_TRUE(has(ended.out, "expired: not started by 20")) << ended.out;
+    const std::string id = submit(here, {"resize", "--expires", "2099-11-15"});
+    EXPECT_TRUE(has(here.ask("show", {id}).out, "expires_at      2099-11-15T00:00:00")) << id;
+    const auto expiry = [&](std::vector<std::string> change) {
+        change.insert(change.begin(), id);
+        EXPECT_EQ(here.ask("change", change).code, 0);
+        const boost::json::value task = parsed(here.ask("show", {id, "--json"}));
+        return weir::http::to_json(task.at("expires_at"));
+    };
+    EXPECT_EQ(expiry({"--expires", "2098-01-01T00:00:00+01:00"}),
+              "\"2097-12-31T23:00:00.000000Z\"");
+    EXPECT_EQ(expiry({"--priority", "3"}), "\"2097-12-31T23:00:00.000000Z\"");
+    EXPECT_EQ(expiry({"--expires", "never"}), "null");
+    EXPECT_NE(expiry({"--expires", "1000"}), "null");
+    for (const std::string wrong : {"never", "soon", "-1", "1e9", "400000000", "2099-02-30"}) {
+        const program_output refused = here.ask("submit", {"resize", "--expires=" + wrong});
+        EXPECT_EQ(refused.code, 2) << wrong << refused.out;
+        EXPECT_TRUE(has(refused.err, "seconds from now, up to ten years, a time as in"))
+            << refused.err;
+    }
+    const program_output late = here.ask("submit", {"resize", "--delay", "60", "--expires", "60"});
+    EXPECT_EQ(late.code, 1);
+    EXPECT_TRUE(has(late.err, "it must be after run_at")) << late.err;
+}
+
 TEST(TaskCommands, ShowsCallbacks) {
     const serving here({"--drain", "0.1"});
     const program_output done =

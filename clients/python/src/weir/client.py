@@ -145,7 +145,8 @@ class Client:
 
     def submit(self, kind: str, payload: Any = None, **options: Any) -> str:
         """The id of the new task, which is on disk by then. Options are the members of a submit:
-        queue, priority, delay, max_attempts, timeout, idempotency_key, unique_key, tags, ..."""
+        queue, priority, delay, expires_in, max_attempts, timeout, idempotency_key, unique_key,
+        tags, ..."""
         body = _Requests.submit(kind, payload, options)
         answer = _Requests.checked(self._ask("POST", "/tasks", body))
         return str(answer.json()["id"])

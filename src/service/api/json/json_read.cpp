@@ -93,6 +93,18 @@ void read_when(new_task& task, const bj::value& body, timestamp now) {
     }
 }
 
+std::optional<timestamp> read_expiry(const bj::value& body, timestamp now) {
+    const std::optional<double> span = read_seconds(body, "expires_in", max_delay);
+    std::optional<timestamp> at = read_time(body, "expires_at");
+    if (span && at) {
+        throw_bad_member_value("expires_in", "left out if 'expires_at' is given");
+    }
+    if (span) {
+        at = now + std::chrono::microseconds(std::llround(*span * 1e6));
+    }
+    return at;
+}
+
 // Byte by byte as the client wrote it: handlers deliver it so.
 void read_payload(new_task& task, std::string_view raw) {
     if (const std::string_view written = base::raw_member(raw, "payload"); !written.empty()) {
@@ -162,11 +174,11 @@ std::string_view text_of(const bj::value& value) {
 }  // namespace
 
 new_task read_new_task(const bj::value& body, std::string_view raw, timestamp now) {
-    constexpr std::array<std::string_view, 19> known = {
-        "kind",       "payload",      "queue",      "priority",   "delay",
-        "run_at",     "max_attempts", "backoff",    "timeout",    "idempotency_key",
-        "tags",       "flow_key",     "unique_key", "unique_for", "on_success",
-        "on_failure", "traceparent",  "tracestate", "secret"};
+    constexpr std::array<std::string_view, 21> known = {
+        "kind",         "payload",    "queue",      "priority",        "delay",       "run_at",
+        "max_attempts", "backoff",    "timeout",    "idempotency_key", "tags",        "flow_key",
+        "unique_key",   "unique_for", "on_success", "on_failure",      "traceparent", "tracestate",
+        "secret",       "expires_at", "expires_in"};
     expect_members(body, known);
     new_task task;
     task.kind = read_text(body, "kind");
@@ -174,6 +186,7 @@ new_task read_new_task(const bj::value& body, std::string_view raw, timestamp no
     read_into(task.queue, body, "queue");
     read_integer(task.priority, body, "priority", -1000, 1000);
     read_when(task, body, now);
+    task.expires_at = read_expiry(body, now);
     read_integer(task.retry.max_attempts, body, "max_attempts", 1U, 1000U);
     read_backoff(task.retry, body);
     if (const auto timeout = read_milliseconds(body, "timeout")) {
@@ -198,7 +211,8 @@ new_task read_new_task(const bj::value& body, std::string_view raw, timestamp no
 }
 
 task_edit read_edit(const bj::value& body, std::string_view raw, timestamp now) {
-    constexpr std::array<std::string_view, 4> known = {"priority", "delay", "run_at", "payload"};
+    constexpr std::array<std::string_view, 6> known = {"priority",   "delay",      "run_at",
+                                                       "expires_in", "expires_at", "payload"};
     expect_members(body, known);
     task_edit edit;
     if (const bj::value* const priority = body.as_object().if_contains("priority");
@@ -211,10 +225,15 @@ task_edit read_edit(const bj::value& body, std::string_view raw, timestamp now) 
     if (read_seconds(body, "delay", max_delay) == 0.0) {
         edit.run_at = now;
     }
+    const std::optional<timestamp> expires_at = read_expiry(body, now);
+    const bj::value* const expiry = body.as_object().if_contains("expires_at");
+    if (expires_at || (expiry != nullptr && expiry->is_null())) {
+        edit.expires_at.emplace(expires_at);
+    }
     if (const std::string_view payload = base::raw_member(raw, "payload"); !payload.empty()) {
         edit.payload = payload;
     }
-    if (!edit.priority && !edit.run_at && !edit.payload) {
+    if (!edit.priority && !edit.run_at && !edit.expires_at && !edit.payload) {
         throw http::problem(http::status::unprocessable_content,
                             "one of these members is expected: " + listed_names(known));
     }
@@ -272,6 +291,10 @@ schedule read_schedule(std::string name, const bj::value& body, std::string_view
     inside("task", [&] { parsed.task = read_new_task(*task, base::raw_member(raw, "task"), now); });
     if (!parsed.task.traceparent.empty()) {
         throw_bad_member_value("task", "without traceparent: each slot is a trace of its own");
+    }
+    if (parsed.task.expires_at) {
+        throw_bad_member_value("task",
+                               "without expires_at and expires_in: no later slot would run");
     }
     if (parsed.task.run_at || !parsed.task.idempotency_key.empty()) {
         throw_bad_member_value(

@@ -162,6 +162,7 @@ void write_task(json_writer& json, const task_record& task, timestamp now, task_
                                           ? "pending"
                                           : "pending_or_running");
     json.member("run_at", task.run_at);
+    json.member("expires_at", task.expires_at);
     json.member("created_at", task.created_at);
     json.member("due_at", task.due_at);
     json.member("started_at", task.started_at);

@@ -214,6 +214,7 @@ function timeline(task: Task): HTMLElement {
       ),
     ),
     task.state === "pending" && task.due_at > task.created_at ? entry(task.due_at, `to be run ${relative(task.due_at)}`) : null,
+    task.state === "pending" && task.run === 0 ? entry(task.expires_at ?? null, "expires, unless it has begun") : null,
     isRunning ? entry(task.started_at, `run ${task.run}: running`, "running") : null,
     task.state === "completed" ? entry(task.started_at, `run ${task.run}: took ${duration(task.started_at, task.finished_at)}`, "completed") : null,
     entry(task.finished_at, task.state, task.state),

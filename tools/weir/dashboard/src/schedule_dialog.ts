@@ -17,7 +17,7 @@ export function schedulePath(name: string): string {
 // left out, since it is sent as it was written.
 function settable(schedule: Schedule, offered: Features): { members: Record<string, unknown>; task: TaskMembers } {
   const chosen = (from: object, names: string[]) => Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
-  const inner = offered.membersOf("NewTask").filter((name) => !["payload", "run_at", "delay", "idempotency_key"].includes(name));
+  const inner = offered.membersOf("NewTask").filter((name) => !["payload", "run_at", "delay", "expires_at", "expires_in", "idempotency_key"].includes(name));
   return { members: chosen(schedule, offered.membersOf("NewSchedule").filter((name) => name !== "task")), task: chosen(schedule.task, inner) };
 }
 

@@ -16,7 +16,7 @@ const examples: Record<string, string> = {
 export type TaskMembers = Record<string, unknown>;
 
 const texts = ["queue", "flow_key", "unique_key", "idempotency_key"];
-const numbers = ["priority", "max_attempts", "timeout", "delay"];
+const numbers = ["priority", "max_attempts", "timeout", "delay", "expires_in"];
 
 export class TaskFields {
   readonly content: HTMLElement;
@@ -45,6 +45,7 @@ export class TaskFields {
           fields.number("priority", "Priority", "-1000 to 1000, higher first"),
           fields.number("max_attempts", "Attempts", "including the first; 5 unless given"),
           !isScheduled && fields.number("delay", "Delay in seconds"),
+          !isScheduled && fields.number("expires_in", "Expires in seconds", "cancelled unless begun by then"),
           fields.number("timeout", "Timeout of a run in seconds"),
           fields.text("tags", "Tags", "separated by commas"),
           fields.text("flow_key", "Flow key", "tasks of a key share limits; keys take turns"),

@@ -22,6 +22,7 @@ export interface Task {
   node: string | null;
   created_at: string;
   due_at: string;
+  expires_at?: string | null; // of services that know it
   started_at: string | null;
   finished_at: string | null;
   run: number;
