@@ -212,6 +212,13 @@ class Dev(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stdout.splitlines()[-1:], ["0 passed, 1 failed, 0 skipped"])
 
+    def test_a_command_tells_what_it_does(self):
+        for name in ("test", "fuzz", "install-deps"):
+            done = self.dev(name, "--help")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertTrue(done.stdout.startswith(f"  {name} ["), done.stdout)
+        self.refuses("unknown command 'nonsense'", "nonsense", "--help")
+
 
 if __name__ == "__main__":
     unittest.main()
