@@ -115,6 +115,7 @@ void judge::started(entry& task, const task_event& event) {
         fail(run_text(event.id, event.run) + " has started before it was due");
     }
     count(counted_, task, 1);
+    task.limits_seen = limits_[task.queue].changes;
     check_limits(task, counted_, "are counted as running");
 }
 
@@ -135,6 +136,14 @@ void judge::ended(entry& task, const task_event& event) {
     }
 }
 
+void judge::set_limits(const std::string& queue, queue_limits limits) {
+    known_limits& known = limits_[queue];
+    known.limits = limits;
+    ++known.changes;
+    note("limits of " + queue + ": " + std::to_string(limits.max_running) + " running, " +
+         std::to_string(limits.key_max_running) + " of a key");
+}
+
 void judge::count(std::map<place, std::size_t>& running, const entry& task, int change) {
     for (const std::string& key : {task.key, whole_queue}) {
         running[{task.queue, key}] += static_cast<std::size_t>(change);
@@ -143,7 +152,7 @@ void judge::count(std::map<place, std::size_t>& running, const entry& task, int 
 
 void judge::check_limits(const entry& task, const std::map<place, std::size_t>& running,
                          const std::string& which) {
-    const queue_limits& most = limits_[task.queue];
+    const queue_limits& most = limits_[task.queue].limits;
     const std::size_t in_queue = running.at({task.queue, whole_queue});
     if (most.max_running > 0 && in_queue > most.max_running) {
         fail(std::to_string(in_queue) + " tasks of queue " + task.queue + " " + which +
@@ -302,7 +311,8 @@ void judge::begin(std::size_t process, const task_record& task, bool obeys) {
         count(real_, known, 1);
     }
     active_[{key.id, key.run}] = active_run{process, obeys};
-    if (obeys) {
+    // One that was claimed before its limits changed may get to its node late.
+    if (obeys && known.limits_seen == limits_[known.queue].changes) {
         check_limits(known, real_, "really run");
     }
 }

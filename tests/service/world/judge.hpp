@@ -49,7 +49,7 @@ public:
     void changed(std::span<const task_event> events) noexcept override;
     void queue_changed(std::string_view) noexcept override {}
     // While several may hold: the widest.
-    void set_limits(const std::string& queue, queue_limits limits) { limits_[queue] = limits; }
+    void set_limits(const std::string& queue, queue_limits limits);
     // All tasks and queues. Empty: all is well. They are read one after the other, so only what
     // is wrong several times is wrong.
     std::string check_all(const std::vector<task_record>& tasks,
@@ -87,12 +87,17 @@ private:
         bool is_retried = false;              // a client has sent a retry
         std::optional<timestamp> started_at;  // first
         timestamp not_before{};               // as its client asked
+        std::uint64_t limits_seen = 0;        // the change of limits before its last claim
         std::string step;                     // the result that counts
         std::map<std::uint32_t, run_info> runs;
     };
     struct active_run {
         std::size_t process = 0;
         bool obeys = true;
+    };
+    struct known_limits {
+        queue_limits limits;
+        std::uint64_t changes = 0;
     };
     using place = std::pair<std::string, std::string>;  // queue and key
 
@@ -119,7 +124,7 @@ private:
     const std::chrono::seconds kept_;
     const bool is_one_calendar_;
     std::map<task_id, entry> tasks_;
-    std::map<std::string, queue_limits> limits_;
+    std::map<std::string, known_limits> limits_;
     std::map<place, std::size_t> counted_;  // what the store believes; with key "*": the queue
     std::map<place, std::size_t> real_;
     std::map<std::pair<task_id, std::uint32_t>, active_run> active_;
