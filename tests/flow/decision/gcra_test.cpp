@@ -4,7 +4,6 @@
 
 #include "flow/limit/naive_limiters.hpp"
 #include "flow/limit/support.hpp"
-
 #include <support/sanitized.hpp>
 
 #include <weir/flow/decision/fixed_window_decision.hpp>

@@ -3,7 +3,6 @@
 // other.
 
 #include "stores.hpp"
-
 #include <support/sanitized.hpp>
 
 #include <random>

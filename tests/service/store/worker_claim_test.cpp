@@ -6,7 +6,6 @@
 
 #include "service/store/sqlite/sqlite_session.hpp"
 #include "stores.hpp"
-
 #include <support/sanitized.hpp>
 
 #include <map>
