@@ -31,7 +31,7 @@ class Service:
         self.address = address
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8")
         self._process = subprocess.Popen(
-            ["bash", "-c", f"exec {text}"], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+            ["bash", "-c", f"exec env {text}"], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
             stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True)
         self.pid = self._process.pid
 
@@ -166,10 +166,13 @@ class Reader:
         self._last_id = ids[0] if ids else self._last_id
 
     def _bash(self, text):
+        environment = {**self._environment, "ID": self._last_id}
+        if text.startswith("./dev "):
+            environment.pop("CURL_HOME", None)  # tests call curl with options of their own
         return subprocess.run(
-            ["bash", "-c", text], cwd=self._clone, env={**self._environment, "ID": self._last_id},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", timeout=TIMEOUT, check=False)
+            ["bash", "-c", text], cwd=self._clone, env=environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            timeout=TIMEOUT, check=False)
 
 
 def has_workers(address):

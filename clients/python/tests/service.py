@@ -3,9 +3,11 @@
 
 import json
 import os
+import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -19,6 +21,18 @@ import weir
 PROGRAM = os.environ.get("WEIR_PROGRAM")
 
 
+def free_port():
+    """Not one of those that the system gives to others, who would have it after a restart."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+
+
 class Serve:
     def __init__(self, *flags, memory=False):
         if not PROGRAM:
@@ -26,7 +40,7 @@ class Serve:
         self._folder = tempfile.mkdtemp(prefix="weir-python-",
                                         dir="/dev/shm" if memory else None)
         self._flags = flags
-        self._listen = "127.0.0.1:0"
+        self._listen = f"127.0.0.1:{free_port()}"
         self.start()
 
     def start(self):
