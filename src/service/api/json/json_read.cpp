@@ -82,27 +82,23 @@ void read_backoff(retry_settings& retry, const bj::value& body) {
     });
 }
 
-void read_when(new_task& task, const bj::value& body, timestamp now) {
-    const std::optional<double> delay = read_seconds(body, "delay", max_delay);
-    task.run_at = read_time(body, "run_at");
-    if (delay && task.run_at) {
-        throw_bad_member_value("delay", "left out if 'run_at' is given");
+// A time, or seconds from now.
+std::optional<timestamp> read_when(const bj::value& body, std::string_view span_name,
+                                   std::string_view time_name, timestamp now) {
+    const std::optional<double> span = read_seconds(body, span_name, max_delay);
+    const std::optional<timestamp> at = read_time(body, time_name);
+    if (span && at) {
+        throw_bad_member_value(span_name, "left out if '" + std::string(time_name) + "' is given");
     }
-    if (delay && *delay > 0) {
-        task.run_at = now + std::chrono::microseconds(std::llround(*delay * 1e6));
-    }
+    return span ? now + std::chrono::microseconds(std::llround(*span * 1e6)) : at;
 }
 
-std::optional<timestamp> read_expiry(const bj::value& body, timestamp now) {
-    const std::optional<double> span = read_seconds(body, "expires_in", max_delay);
-    std::optional<timestamp> at = read_time(body, "expires_at");
-    if (span && at) {
-        throw_bad_member_value("expires_in", "left out if 'expires_at' is given");
-    }
-    if (span) {
-        at = now + std::chrono::microseconds(std::llround(*span * 1e6));
-    }
-    return at;
+std::optional<timestamp> read_run_at(const bj::value& body, timestamp now) {
+    return read_when(body, "delay", "run_at", now);
+}
+
+std::optional<timestamp> read_expires_at(const bj::value& body, timestamp now) {
+    return read_when(body, "expires_in", "expires_at", now);
 }
 
 // Byte by byte as the client wrote it: handlers deliver it so.
@@ -185,8 +181,11 @@ new_task read_new_task(const bj::value& body, std::string_view raw, timestamp no
     read_payload(task, raw);
     read_into(task.queue, body, "queue");
     read_integer(task.priority, body, "priority", -1000, 1000);
-    read_when(task, body, now);
-    task.expires_at = read_expiry(body, now);
+    task.run_at = read_run_at(body, now);
+    if (read_seconds(body, "delay", max_delay) == 0.0) {
+        task.run_at.reset();  // at once
+    }
+    task.expires_at = read_expires_at(body, now);
     read_integer(task.retry.max_attempts, body, "max_attempts", 1U, 1000U);
     read_backoff(task.retry, body);
     if (const auto timeout = read_milliseconds(body, "timeout")) {
@@ -219,13 +218,8 @@ task_edit read_edit(const bj::value& body, std::string_view raw, timestamp now) 
         priority != nullptr && !priority->is_null()) {
         read_integer(edit.priority.emplace(), body, "priority", -1000, 1000);
     }
-    new_task wanted;
-    read_when(wanted, body, now);
-    edit.run_at = wanted.run_at;
-    if (read_seconds(body, "delay", max_delay) == 0.0) {
-        edit.run_at = now;
-    }
-    const std::optional<timestamp> expires_at = read_expiry(body, now);
+    edit.run_at = read_run_at(body, now);
+    const std::optional<timestamp> expires_at = read_expires_at(body, now);
     const bj::value* const expiry = body.as_object().if_contains("expires_at");
     if (expires_at || (expiry != nullptr && expiry->is_null())) {
         edit.expires_at.emplace(expires_at);
