@@ -9,7 +9,6 @@
 #include "service/store/store_texts.hpp"
 
 #include <algorithm>
-#include <set>
 
 namespace weir::service::detail {
 
@@ -128,9 +127,20 @@ task_id memory_tasks::insert(const new_task& task, moment now, const placement& 
     if (!task.unique_key.empty()) {
         unique_keys_[task.unique_key] = last_id_;
     }
+    set_expiry(added.record, task.expires_at);
     queues_.insert(added, now);
     add_event(added, now.at);
     return last_id_;
+}
+
+void memory_tasks::set_expiry(task_record& task, std::optional<timestamp> expires_at) {
+    if (task.expires_at.has_value()) {
+        expiries_.erase({*task.expires_at, task.id});
+    }
+    task.expires_at = expires_at;
+    if (expires_at.has_value()) {
+        expiries_.emplace(*expires_at, task.id);
+    }
 }
 
 void memory_tasks::add_follow_ups(const task_record& ended, moment now) {
@@ -288,18 +298,11 @@ bool memory_tasks::end_if_expired(memory_task& task, moment now) {
     return true;
 }
 
-// In the order of their times, as other stores do.
 std::size_t memory_tasks::end_expired(moment now) {
-    std::vector<std::pair<timestamp, task_id>> expired;
-    for (const auto& [id, each] : tasks_) {
-        if (is_expired(each.record, now.at)) {
-            expired.emplace_back(*each.record.expires_at, id);
-        }
-    }
-    std::ranges::sort(expired);
     std::size_t ended = 0;
-    for (const auto& [at, id] : expired) {
-        ended += end_if_expired(tasks_.at(id), now) ? 1 : 0;
+    while (!expiries_.empty() && expiries_.begin()->first <= now.at) {
+        memory_task* const task = find(expiries_.extract(expiries_.begin()).value().second);
+        ended += task != nullptr && end_if_expired(*task, now) ? 1 : 0;
     }
     return ended;
 }
@@ -446,7 +449,9 @@ change_result memory_tasks::edit(task_id id, const task_edit& edit, moment now) 
             graph_.keep_payload(record.id);
             record.destination = record.is_remote ? std::string() : edit.destination;
         }
-        record.expires_at = edit.expires_at.value_or(record.expires_at);
+        if (edit.expires_at.has_value()) {
+            set_expiry(record, *edit.expires_at);
+        }
         if (edit.run_at.has_value()) {
             record.run_at = edit.run_at;
             record.due_at = std::max(*edit.run_at, now.at);

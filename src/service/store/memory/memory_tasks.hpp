@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +73,7 @@ public:
     change_result run_again(memory_task& task, moment now);
     // Ends the task if it has expired; false: it has not.
     bool end_if_expired(memory_task& task, moment now);
+    // All that have, in the order of their times. Returns their number.
     std::size_t end_expired(moment now);
     // Marks a pending task as running.
     void start(memory_task& task, std::string_view node, moment now);
@@ -103,6 +105,7 @@ private:
     tasks_by_id::iterator remove(tasks_by_id::iterator task);
     // Without a look at the limits of its queue.
     task_id insert(const new_task& task, moment now, const placement& in);
+    void set_expiry(task_record& task, std::optional<timestamp> expires_at);
     void add_follow_ups(const task_record& ended, moment now);
 
     memory_queues& queues_;
@@ -114,6 +117,8 @@ private:
     std::map<std::string, task_id> idempotency_keys_;
     std::map<std::string, task_id> unique_keys_;  // the last task with each
     std::map<task_id, std::vector<task_id>> follow_ups_;
+    // Times of tasks that can expire: a time stays until it has come, whatever becomes of its task.
+    std::set<std::pair<timestamp, task_id>> expiries_;
     task_id last_id_;
     std::vector<task_event> events_;
 };
