@@ -20,12 +20,13 @@ inline std::ptrdiff_t open_descriptors() {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
+// Fewer are no fault: a helper of the test before may have ended meanwhile.
 inline void expect_descriptors(std::ptrdiff_t before) {
     // A thread of a pool that has just posted its result may hold the driver a moment longer.
-    for (int wait = 0; wait < 1000 && open_descriptors() != before; ++wait) {
+    for (int wait = 0; wait < 1000 && open_descriptors() > before; ++wait) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    EXPECT_EQ(open_descriptors(), before) << "descriptors were left open";
+    EXPECT_LE(open_descriptors(), before) << "descriptors were left open";
 }
 
 inline weir::task<> within_limits(weir::task<> (*body)()) {

@@ -239,9 +239,8 @@ void clear_child_watch(int fd) noexcept {
 }
 
 // A session of its own: signals to the program's group, such as ^C, are not for the guard.
-void run_guard(int control, const char* name) noexcept {
+void run_guard(int control) noexcept {
     ::setsid();
-    ::prctl(PR_SET_NAME, name);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     ::signal(SIGCHLD, SIG_DFL);  // where it is ignored, nobody learns how a child has ended
     keep_descriptors(&control, 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The guard is forked with all signals blocked, so that no handler of the program runs in it. If it
-// has been killed, the next start makes another one; the trees of the first one live on behind
-// their keepers.
+// The guard is forked with all signals blocked, so that no handler of the program runs in it, and
+// by a thread that bears its name: who looks for guards of programs that have gone finds it before
+// it has run at all. If it has been killed, the next start makes another one; the trees of the
+// first one live on behind their keepers.
 
 #include "io/process/tree_guard.hpp"
 
@@ -14,6 +15,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -85,15 +87,19 @@ void tree_guard::start() {
     file_handle theirs;
     open_socket_pair(SOCK_SEQPACKET, control_, theirs);
     const std::string name = std::string(guard_name_prefix) + own_mark();
+    char own_name[16];
+    ::prctl(PR_GET_NAME, own_name);
     sigset_t all;
     sigset_t former;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &former);
+    ::prctl(PR_SET_NAME, name.c_str());
     const pid_t pid = ::fork();
     const int error = errno;
     if (pid == 0) {
-        run_guard(theirs.fd(), name.c_str());
+        run_guard(theirs.fd());
     }
+    ::prctl(PR_SET_NAME, own_name);
     ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
     if (pid < 0) {
         throw io_error(error, "process: fork of the guard");

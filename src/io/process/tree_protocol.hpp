@@ -43,9 +43,8 @@ struct tree_event {
     std::int32_t value;
 };
 
-// Runs the guard, in a process that has just been forked and has all signals blocked. `name` is
-// what ps shows, of at most 15 letters.
-[[noreturn]] void run_guard(int control, const char* name) noexcept;
+// Runs the guard, in a process that has just been forked and has all signals blocked.
+[[noreturn]] void run_guard(int control) noexcept;
 // Runs a keeper, in a process that the guard has just forked. The descriptors are from 3 on.
 [[noreturn]] void run_keeper() noexcept;
 

@@ -15,6 +15,7 @@
 #include <weir/timeout.hpp>
 
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -113,14 +115,16 @@ int parent_of(int process) {
     ::_exit(1);
 }
 
-void kill_children_of(int parent) {
+std::vector<int> children_of(int parent) {
+    std::vector<int> found;
     for (const auto& each : std::filesystem::directory_iterator("/proc")) {
         const std::string name = each.path().filename();
         if (name.find_first_not_of("0123456789") == std::string::npos &&
             parent_of(std::stoi(name)) == parent) {
-            ::kill(std::stoi(name), SIGKILL);
+            found.push_back(std::stoi(name));
         }
     }
+    return found;
 }
 
 WEIR_IO_TEST(Contained, RunsLikeAnyOtherChild) {
@@ -368,6 +372,37 @@ TEST(Contained, AFrozenGuardDoesNotKeepAbandonedProcessesAlive) {
     weir::run(body());
 }
 
+std::atomic<bool> is_child_slow = false;  // one that has just been forked
+
+// A guard that gets to work only after its program is gone has trees to start, and to kill.
+TEST(Contained, AGuardThatHasNotBegunIsWaitedFor) {
+    static const int registered = ::pthread_atfork(nullptr, nullptr, [] {
+        if (is_child_slow) {
+            std::this_thread::sleep_for(100ms);
+        }
+    });
+    ASSERT_EQ(registered, 0);
+    const std::string time = unique_time();
+    const pid_t program = ::fork();
+    if (program == 0) {
+        is_child_slow = true;
+        run_until_killed({"sleep " + time});
+    }
+    std::vector<int> guards;
+    while (guards.empty()) {
+        guards = children_of(program);
+    }
+    std::this_thread::sleep_for(20ms);  // until it has told what to start
+    ::kill(program, SIGKILL);
+    ::waitpid(program, nullptr, 0);
+    auto abandoned = []() -> weir::task<> { co_await weir::end_abandoned_processes(); };
+    weir::run(abandoned());
+    for (const int guard : guards) {
+        EXPECT_EQ(content_of("/proc/" + std::to_string(guard) + "/cmdline"), "") << "it runs";
+    }
+    EXPECT_EQ(processes_with(time), std::vector<int>());
+}
+
 // A container's processes are visible from outside, under other numbers than those in their marks.
 TEST(Contained, ProcessesOfAContainerAreNotAbandoned) {
     if (std::system("unshare --pid --mount true 2>/dev/null") != 0) {
@@ -544,7 +579,9 @@ TEST(ContainedStress, NoProcessSurvivesAKillOfItsProgram) {
         }
         std::this_thread::sleep_for(delay);
         if (choice.one_in(4)) {  // the guard too
-            kill_children_of(program);
+            for (const int guard : children_of(program)) {
+                ::kill(guard, SIGKILL);
+            }
         }
         ::kill(program, SIGKILL);
         ::waitpid(program, nullptr, 0);
