@@ -38,6 +38,7 @@ var (
 	room  = make(chan bool, places)      // an entry for each of them
 	news  = make(chan bool, 1)           // a heartbeat is to be sent now
 	over  atomic.Bool                    // the session is being ended
+	done  int                            // the last poll that was answered
 	life  struct {
 		Worker                 string
 		Lease, Heartbeat, Wait float64
@@ -97,6 +98,9 @@ func poll(number int) {
 		room <- true
 		go run(ctx, each)
 	}
+	mutex.Lock()
+	done = number
+	mutex.Unlock()
 }
 
 func run(ctx context.Context, each task) {
@@ -125,9 +129,9 @@ func beat() {
 		for each := range held {
 			running = append(running, each)
 		}
+		body := object{"running": running, "free": places - len(running), "poll_age": 0, "answered_poll": done}
 		mutex.Unlock()
 		var answer struct{ Cancel, Lost []key }
-		body := object{"running": running, "free": places - len(running), "poll_age": 0}
 		if once("POST", life.Worker+"/heartbeat", life.Lease/4, body, &answer) == 200 {
 			renewed = sent
 		} else if time.Since(renewed).Seconds() > life.Lease-life.Heartbeat {

@@ -123,6 +123,7 @@ export class Engine {
         wait: this.timing.wait ?? wait,
         poll: 0,
         isAnswered: true,
+        answered: 0, // the last poll whose tasks are held
         isExpired: false,
         isOver: false,
         isDrained: false,
@@ -192,6 +193,7 @@ export class Engine {
       running,
       free: Math.max(0, this.settings.places - running.length - this.strays),
       poll_age: this.isPolling ? 0 : askedAt - this.polledAt,
+      answered_poll: session.answered,
     };
     // Short enough for another try on a new connection before the lease is over.
     const timeout = Math.min(this.timing.request, Math.max(1, session.lease / 4), Math.max(0.2, session.leaseUntil - askedAt));
@@ -290,10 +292,12 @@ export class Engine {
         const { tasks } = parse(answer);
         session.isAnswered = true;
         this.#accept(session, tasks);
+        session.answered = session.poll;
         return true;
       }
       if (answer.status === 204) {
         session.isAnswered = true;
+        session.answered = session.poll;
         if (now() - began < session.wait * 0.9) {
           // Something has changed: a cancel, a drain. The heartbeat's answer says what.
           this.beatWithin(0);

@@ -107,7 +107,7 @@ export class FakeService {
     const [, name, action] = path.split("/").slice(1);
     if (name === undefined) {
       const worker = String(this.requests.length).padStart(32, "0");
-      this.sessions.set(worker, { kinds: body.kinds, poll: 0, beats: 0 });
+      this.sessions.set(worker, { kinds: body.kinds, poll: 0 });
       return [201, { worker, ...this.times }];
     }
     const session = this.sessions.get(name);
@@ -162,7 +162,7 @@ export class FakeService {
         for (const task of tasks) {
           task.run += 1;
           task.attempt += 1;
-          Object.assign(task, { state: "running", holder: name, poll, beats: session.beats });
+          Object.assign(task, { state: "running", holder: name, poll });
         }
         return [200, { tasks }];
       }
@@ -177,7 +177,7 @@ export class FakeService {
     }
   }
 
-  #heartbeat(name, session, { running }) {
+  #heartbeat(name, session, { running, answered_poll: answered }) {
     const cancel = [];
     const lost = [];
     for (const { id, run, progress, message } of running) {
@@ -192,11 +192,10 @@ export class FakeService {
       }
     }
     for (const task of this.#held(name)) {
-      if (task.beats < session.beats && !running.some(({ id }) => id === task.id)) {
+      if (task.poll <= answered && !running.some(({ id }) => id === task.id)) {
         Object.assign(task, { state: "pending", holder: null });
       }
     }
-    session.beats += 1;
     return [200, { cancel, lost, state: session.drain ? "drain" : "ok" }];
   }
 

@@ -73,7 +73,6 @@ test("PeerFailure06: polls go on after any answer", async () => {
 
 test("PeerFailure15: the lost answer of a poll is asked for again", async () => {
   const runs = [];
-  Object.assign(service.times, { lease: 15, heartbeat: 5 }); // heartbeats would give them back, too
   worker.task("echo", ({ value }) => void runs.push(value));
   const tasks = [0, 1, 2].map((value) => service.submit("echo", { value }));
   const lost = [];

@@ -139,8 +139,7 @@ class FakeService:
     def _register(self, body):
         with self.changed:
             name = f"{len(self.requests):032x}"
-            self.sessions[name] = {"kinds": body["kinds"], "poll": 0, "drain": False, "news": False,
-                                   "beats": 0}
+            self.sessions[name] = {"kinds": body["kinds"], "poll": 0, "drain": False, "news": False}
             return 201, {"worker": name, **self.times}
 
     def _tasks(self, parts, path, body):
@@ -181,9 +180,8 @@ class FakeService:
                    if each["state"] == "pending" and each["kind"] in session["kinds"]]
             if due:
                 for task in due[:body["free"]]:
-                    task.update(state="running", holder=name, poll=body["poll"], beats=session["beats"],
-                                run=task["run"] + 1,
-                                attempt=task["attempt"] + 1)
+                    task.update(state="running", holder=name, poll=body["poll"],
+                                run=task["run"] + 1, attempt=task["attempt"] + 1)
                 self.changed.notify_all()
                 return 200, {"tasks": [self._described(each) for each in due[:body["free"]]]}
             left = deadline - time.monotonic()
@@ -205,11 +203,10 @@ class FakeService:
                 cancel.append(key)
         listed = {entry["id"] for entry in body["running"]}
         for task in self.tasks.values():
-            # Claimed before the previous heartbeat, and unknown to the worker: its poll was lost.
+            # The poll was answered, and the worker does not know of the task.
             if task["holder"] == name and task["id"] not in listed and (
-                    task["beats"] < session["beats"]):
+                    task["poll"] <= body["answered_poll"]):
                 self._give_back(task)
-        session["beats"] += 1
         self.changed.notify_all()
         state = "drain" if session["drain"] else "ok"
         return 200, {"cancel": cancel, "lost": lost, "state": state}

@@ -128,8 +128,6 @@ class PeerFailures(unittest.TestCase):
 
     def test_PeerFailure15_lost_answer_of_a_poll_is_asked_for_again(self):
         runs = []
-        # Heartbeats would give them back, too.
-        self.service.times.update(lease=15.0, heartbeat=5.0)
 
         @self.app.task("echo")
         async def echo(value):

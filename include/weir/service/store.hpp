@@ -403,10 +403,12 @@ public:
     virtual task<bool> add_worker(worker_record worker, moment now) = 0;
     // Heartbeats of sessions, all in one transaction. One answer per beat, in the same order. A
     // beat renews the lease (none shortens it), writes the progress of runs, and gives back,
-    // unspent, the runs that the worker does not know: those that are not in its list and were
-    // claimed before its previous heartbeat. The others may be on their way to it. A heartbeat that
-    // comes within min_beat_gap after another is not 'the previous' one. A beat that asks for less
-    // than the lease has was overtaken by a later one: it gives nothing back.
+    // unspent, the runs that the worker does not know: those that are not in its list and are of a
+    // poll up to answered_poll. The others may be on their way to it, for worker_stuck_after. Of a
+    // worker that does not tell what was answered, runs that were claimed before its previous
+    // heartbeat, and are not in its list, are given back; a heartbeat that comes within
+    // min_beat_gap after another is not 'the previous' one, and one that asks for less than the
+    // lease has was overtaken by a later one and gives nothing back.
     virtual task<std::vector<worker_answer>> renew_workers(std::vector<worker_beat> beats,
                                                            moment now) = 0;
     // Claims tasks for polls of sessions, all in one transaction, in their order. Each gets tasks

@@ -28,7 +28,8 @@ inline constexpr std::size_t max_worker_kinds = 1000;
 // See store::renew_workers().
 inline constexpr std::chrono::seconds min_beat_gap{1};
 
-// A worker that has room and has not polled for so long is stuck: two long polls.
+// A worker that has room and has not polled for so long is stuck, and an answer to a poll that has
+// not arrived by then never will: two long polls.
 inline constexpr std::chrono::seconds worker_stuck_after{50};
 
 // add_worker() would make more kinds known than max_worker_kinds.
@@ -59,6 +60,8 @@ struct worker_beat {
     std::vector<progress_note> progress;   // of some of these
     std::size_t free = 0;                  // how many more it could run
     std::optional<timestamp> polled_at{};  // when it last began a poll, on the steady clock
+    // The last poll whose answer it had taken up when it made the list; 0: none. Empty: not told.
+    std::optional<std::uint64_t> answered_poll{};
 };
 
 struct worker_answer {

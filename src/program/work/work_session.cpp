@@ -255,7 +255,7 @@ task<> work_session::send_heartbeat() {
         is_draining_ ? 0 : options_.concurrency - std::min(options_.concurrency, held);
     body += R"(],"free":)" + std::to_string(free) + R"(,"poll_age":)";
     base::append_number(body, std::chrono::duration<double>(weir::now() - polled_at_).count());
-    body += '}';
+    body += R"(,"answered_poll":)" + std::to_string(poll_number_ - 1) + '}';
     const std::optional<std::string> text = co_await service_.post_text(
         std::max<clock::duration>(lease_ / 3, 1s), path("/heartbeat"), std::move(body));
     if (session != id_) {

@@ -173,7 +173,9 @@ std::string_view openapi_worker_schemas() noexcept {
       "free": {"type": ["integer", "null"], "minimum": 0, "maximum": 10000,
         "description": "How many more it could run"},
       "poll_age": {"type": ["number", "null"], "minimum": 0,
-        "description": "Seconds since it began its last poll"}}},
+        "description": "Seconds since it began its last poll"},
+      "answered_poll": {"type": ["integer", "null"], "minimum": 0,
+        "description": "The last poll that it had the answer of when it made the list, or 0"}}},
   "WorkerNews": {"type": "object", "required": ["cancel", "lost", "state"],
     "additionalProperties": false,
     "properties": {

@@ -236,13 +236,16 @@ task<worker_news> worker_desk::heartbeat(std::string worker, worker_heartbeat be
         keys.push_back(each.key);
     }
     co_await runs_.learn(worker, std::move(keys));
-    const std::optional<timestamp> polled_at = time_.steady() - to_microseconds(beat.poll_age);
+    worker_beat sent;
+    sent.worker = worker;
+    sent.free = beat.free;
+    sent.polled_at = time_.steady() - to_microseconds(beat.poll_age);
+    sent.answered_poll = beat.answered_poll;
     if (const std::shared_ptr<worker_session> session = sessions_.known(worker)) {
         session->heard_at = weir::now();
         session->has_news = false;  // news from now on may not be part of the answer
     }
-    const worker_answer answer =
-        co_await renew(worker, beat.running, beat.free, polled_at, terms_.lease);
+    const worker_answer answer = co_await renew(std::move(sent), beat.running, terms_.lease);
     worker_news news;
     news.is_alive = answer.is_alive;
     news.is_draining = answer.is_draining;
@@ -251,14 +254,10 @@ task<worker_news> worker_desk::heartbeat(std::string worker, worker_heartbeat be
     co_return news;
 }
 
-task<worker_answer> worker_desk::renew(std::string worker, std::span<const reported_run> running,
-                                       std::size_t free, std::optional<timestamp> polled_at,
+task<worker_answer> worker_desk::renew(worker_beat beat, std::span<const reported_run> running,
                                        clock::duration lease) {
-    worker_beat beat;
-    beat.worker = worker;
+    const std::string worker = beat.worker;
     beat.expires_at = time_.steady() + to_microseconds(lease);
-    beat.free = free;
-    beat.polled_at = polled_at;
     for (const reported_run& each : running) {
         beat.running.push_back(each.key);
         if (each.progress.has_value() || !each.message.empty()) {
@@ -330,7 +329,9 @@ task<worker_desk::claimed_one> worker_desk::claim_one(single_claim request) {
         claimed.task = std::move(answer.tasks.at(0));
         std::vector<reported_run> running(1);
         running[0].key = {claimed.task->task.id, claimed.task->task.run};
-        co_await renew(record.id, running, 0, std::nullopt, request.lease);
+        worker_beat first;
+        first.worker = record.id;
+        co_await renew(std::move(first), running, request.lease);
     } else {
         claimed.is_draining = answer.what == poll_answer::verdict::draining;
         // A repeated request, at this server or another one, waits in the same session, or has got
@@ -347,7 +348,9 @@ task<worker_news> worker_desk::extend(std::string worker, reported_run run, cloc
     co_await runs_.learn(worker, std::move(keys));
     std::vector<reported_run> running;
     running.push_back(std::move(run));
-    const worker_answer answer = co_await renew(worker, running, 0, std::nullopt, lease);
+    worker_beat beat;
+    beat.worker = std::move(worker);
+    const worker_answer answer = co_await renew(std::move(beat), running, lease);
     worker_news news;
     news.is_alive = answer.is_alive;
     news.cancel = answer.cancelling;

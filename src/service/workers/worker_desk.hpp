@@ -115,8 +115,7 @@ private:
     void check_new(const std::vector<std::string>& kinds) const;
     std::string fresh_id();
     void tell(const std::string& worker);
-    task<worker_answer> renew(std::string worker, std::span<const reported_run> running,
-                              std::size_t free, std::optional<timestamp> polled_at,
+    task<worker_answer> renew(worker_beat beat, std::span<const reported_run> running,
                               clock::duration lease);
     task<> watch();
     task<> read_kinds();

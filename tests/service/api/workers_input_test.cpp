@@ -68,6 +68,8 @@ WEIR_TEST(WorkerInput, IsCheckedAndNamed) {
         {"heartbeat", R"({"running": [)" + run + R"(, "progress": "half"}]})", 422, "progress"},
         {"heartbeat", R"({"running": [], "free": -1})", 422, "free"},
         {"heartbeat", R"({"running": [], "poll_age": -1})", 422, "poll_age"},
+        {"heartbeat", R"({"running": [], "answered_poll": -1})", 422, "answered_poll"},
+        {"heartbeat", R"({"running": [], "answered_poll": "all"})", 422, "answered_poll"},
         {"heartbeat", R"({"running": )" + list_of(10'001, run + "}") + "}", 422, "10001 entries"},
         {"results", "{}", 422, "array"},
         {"results", "[]", 422, "0 results"},

@@ -183,6 +183,9 @@ private:
             if (below(2) == 0) {
                 beat.polled_at = now_ - std::chrono::seconds(below(100));
             }
+            if (below(2) == 0) {
+                beat.answered_poll = below(6);
+            }
             for (const task_record& run : runs_) {
                 if (run.node == each && below(3) != 0) {
                     beat.running.push_back({run.id, run.run});

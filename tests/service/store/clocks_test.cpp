@@ -127,4 +127,31 @@ WEIR_STORE_TEST(StoreClocks, ANodeJoinsTheSteadyClockOfItsHost) {
     EXPECT_EQ(answer.clock_offset, 100s + 2h);
 }
 
+// The answer that told it of the clock was lost, so its next heartbeat is on its own one.
+WEIR_STORE_TEST(StoreClocks, ALostFirstAnswerDoesNotMixClocks) {
+    for (const auto ahead : {std::chrono::seconds(-1h), std::chrono::seconds(1h)}) {
+        const std::string name = "b" + std::to_string(ahead.count());
+        node_record first = bench::node("a" + name, at.now + 10s);
+        first.clock_offset = 100s;
+        co_await at.kept->heartbeat(first, at.now);
+        const auto beat = [&]() -> task<heartbeat_answer> {
+            node_record second = bench::node(name, at.now + ahead + 10s);
+            second.clock_offset = 100s + ahead;
+            return at.kept->heartbeat(second, at.now + ahead);
+        };
+        co_await beat();
+        at.now += 5s;
+        heartbeat_answer answer = co_await beat();
+        EXPECT_TRUE(answer.is_alive);
+        EXPECT_EQ(answer.clock_offset, 100s);
+        const std::vector<node_record> nodes = co_await at.kept->nodes();
+        const auto found = std::ranges::find(nodes, name, &node_record::id);
+        WEIR_ASSERT_TRUE(found != nodes.end());
+        EXPECT_EQ(found->expires_at, at.now + 10s);
+        at.now += 10s;
+        answer = co_await beat();
+        EXPECT_FALSE(answer.is_alive) << "the lease has ended, by the clock that it is on";
+    }
+}
+
 }  // namespace

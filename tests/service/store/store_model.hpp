@@ -282,6 +282,9 @@ public:
         std::vector<worker_beat> beats(1);
         beats[0].worker = worker;
         beats[0].expires_at = at.now + 5s;
+        if (one_in(2)) {
+            beats[0].answered_poll = random() % (known.last_poll + 2);
+        }
         std::set<std::pair<task_id, std::uint32_t>> listed;
         for (const auto& [node, run] : runs) {
             if (node == worker && listed.emplace(run.id, run.run).second) {
@@ -295,6 +298,10 @@ public:
             co_return;
         }
         EXPECT_EQ(answer.is_draining, known.is_draining);
+        const bool tells = beats[0].answered_poll.has_value();
+        const bool is_counted =
+            at.now - known.beat_at >= (tells ? worker_stuck_after : min_beat_gap);
+        const bool looks_back = is_counted || !tells;
         expected.nodes[worker] = std::max(expected.nodes[worker], at.now + 5s);
         std::size_t lost = 0;
         for (const auto& [id, run] : listed) {
@@ -308,7 +315,9 @@ public:
             if (!is_run(each, worker, each.run)) {
                 continue;
             }
-            if (!listed.contains({id, each.run}) && each.poll <= known.known_claim) {
+            if (!listed.contains({id, each.run}) &&
+                (each.poll <= beats[0].answered_poll.value_or(0) ||
+                 (looks_back && each.poll <= known.known_claim))) {
                 ++returned;
                 give_back(each);
             } else {
@@ -318,7 +327,7 @@ public:
         given_back += returned;
         EXPECT_EQ(answer.given_back.size(), returned);
         EXPECT_EQ(answer.cancelling.size(), cancelling);
-        if (at.now - known.beat_at >= min_beat_gap) {
+        if (is_counted) {
             known.beat_at = at.now;
             known.known_claim = known.last_claim;
         }

@@ -410,11 +410,13 @@ public:
     std::optional<timestamp> next_at;  // of the last poll
     // A heartbeat that lists these runs.
     task<worker_answer> beat_worker(std::string worker, std::vector<task_record> running,
-                                    std::size_t free = 0) {
+                                    std::size_t free = 0,
+                                    std::optional<std::uint64_t> answered_poll = {}) {
         std::vector<worker_beat> beats(1);
         beats[0].worker = std::move(worker);
         beats[0].expires_at = now + 30s;
         beats[0].free = free;
+        beats[0].answered_poll = answered_poll;
         for (const task_record& each : running) {
             beats[0].running.push_back({each.id, each.run});
         }

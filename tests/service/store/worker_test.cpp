@@ -210,6 +210,65 @@ WEIR_STORE_TEST(StoreWorker, RunsThatTheWorkerDoesNotKnowAreGivenBackUnspent) {
     EXPECT_EQ(again.tasks[0].run, 2U);
 }
 
+WEIR_STORE_TEST(StoreWorker, RunsOfAnAnsweredPollThatAreNotListedAreGivenBackAtOnce) {
+    co_await at.submit_remote(3, "a");
+    co_await at.add_worker("w", "a");
+    const worker_claim_answer got = co_await at.poll("w", 1, 2);
+    const worker_claim_answer next = co_await at.poll("w", 2, 1);
+    WEIR_ASSERT_EQ(got.tasks.size() + next.tasks.size(), 3U);
+    worker_answer answer = co_await at.beat_worker("w", bench::only(got.tasks[0]), 0, 1);
+    EXPECT_EQ(answer.given_back.size(), 1U);
+    EXPECT_EQ(answer.given_back.at(0).id, got.tasks[1].id);
+    at.now -= 1s;  // one that another has overtaken
+    answer = co_await at.beat_worker("w", bench::no_runs(), 0, 1);
+    EXPECT_EQ(answer.given_back.size(), 1U);
+    EXPECT_EQ(answer.given_back.at(0).id, got.tasks[0].id);
+    at.now += 1s;
+    answer = co_await at.beat_worker("w", bench::no_runs(), 0, 2);
+    EXPECT_EQ(answer.given_back.size(), 1U);
+    EXPECT_EQ(answer.given_back.at(0).id, next.tasks[0].id);
+}
+
+// The answer of its poll was lost, heartbeats come, one of them late: the repeat has the tasks.
+WEIR_STORE_TEST(StoreWorker, RunsOfAPollWithoutAnAnswerAreKeptForItsRepeat) {
+    co_await at.submit_remote(2, "a");
+    co_await at.add_worker("w", "a");
+    co_await at.poll("w", 1, 2);
+    worker_answer answer;
+    for (int i = 0; i < 4; ++i) {
+        at.now += 10s;
+        answer = co_await at.beat_worker("w", bench::no_runs(), 2, 0);
+        EXPECT_TRUE(answer.given_back.empty());
+    }
+    const worker_claim_answer repeat = co_await at.poll("w", 1, 2);
+    WEIR_ASSERT_EQ(repeat.tasks.size(), 2U);
+    answer = co_await at.beat_worker("w", bench::no_runs(), 2, 0);  // made before the repeat
+    EXPECT_TRUE(answer.given_back.empty());
+    answer = co_await at.beat_worker("w", repeat.tasks, 0, 1);
+    EXPECT_TRUE(answer.given_back.empty());
+    EXPECT_TRUE(answer.lost.empty());
+}
+
+// A worker whose heartbeats get through, and whose polls do not.
+WEIR_STORE_TEST(StoreWorker, APollThatIsNeverAnsweredDoesNotKeepItsRuns) {
+    co_await at.submit_remote(1, "a");
+    co_await at.add_worker("w", "a");
+    co_await at.beat_worker("w", bench::no_runs(), 2, 0);
+    at.now += 10s;
+    co_await at.poll("w", 1, 2);
+    weir::clock::duration kept{};
+    std::size_t given_back = 0;
+    while (given_back == 0 && kept < 5 * worker_stuck_after) {
+        at.now += 10s;
+        kept += 10s;
+        const worker_answer answer = co_await at.beat_worker("w", bench::no_runs(), 2, 0);
+        given_back = answer.given_back.size();
+    }
+    EXPECT_EQ(given_back, 1U);
+    EXPECT_GE(kept, worker_stuck_after);
+    EXPECT_LE(kept, 2 * worker_stuck_after + 10s);
+}
+
 // A proxy may repeat a heartbeat, and a worker that learns of a cancel sends another at once.
 WEIR_STORE_TEST(StoreWorker, HeartbeatsInQuickSuccessionCountAsOne) {
     co_await at.submit_remote(1, "a");

@@ -54,7 +54,7 @@ task<> worker::run_session() {
     ending_ = ending::none;
     wake_.clear();
     polls_ = 0;
-    unanswered_beat_ = {};
+    asked_at_.reset();
     const bool is_registered = co_await register_session();
     if (!is_registered) {
         co_return;
@@ -127,7 +127,7 @@ task<> worker::poll() {
 task<> worker::poll_once() {
     using verdict = worker_claim_answer::verdict;
     const std::uint64_t number = polls_ + 1;
-    const clock::time_point begun = weir::now();
+    const clock::time_point asked_at = asked_at_.emplace(asked_at_.value_or(weir::now()));
     auto call = [this, number](store& to, moment now) {
         std::vector<worker_claim> polls(1);
         polls[0].worker = id_;
@@ -141,10 +141,14 @@ task<> worker::poll_once() {
         lose(ending::lost);
     } else if (answer.what == verdict::outdated) {
         ++polls_;
-    } else if (answer.what != verdict::draining && weir::now() - begun < beat_interval - 500ms) {
-        // A later answer may tell of runs that heartbeats have given back since.
-        polls_ += answer.tasks.empty() && random_.one_in(2) ? 0 : 1;
-        start(std::move(answer.tasks), weir::now() > unanswered_beat_ + 1min);
+        asked_at_.reset();
+    } else if (answer.what != verdict::draining) {
+        if (!answer.tasks.empty() || random_.one_in(2)) {
+            ++polls_;
+            asked_at_.reset();
+        }
+        // A heartbeat may have given back what came too late.
+        start(std::move(answer.tasks), weir::now() < asked_at + worker_stuck_after);
     }
 }
 
@@ -164,7 +168,6 @@ worker::running_task* worker::find(run_key key) noexcept {
     return found == running_.end() ? nullptr : found->get();
 }
 
-// A run that a heartbeat may have given back meanwhile is not certain to be its own.
 task<> worker::run_task(task_record task, bool is_certain) {
     const run_key key{task.id, task.run};
     world_.referee.begin(process_, task, is_certain);
@@ -227,7 +230,6 @@ task<> worker::beat() {
             co_await beat_once();
             is_answered = true;
         } catch (const store_unavailable&) {
-            unanswered_beat_ = weir::now();
             next = weir::now() + 200ms;
         }
         if (!is_answered && !has_lease()) {
@@ -245,6 +247,7 @@ task<> worker::beat_once() {
         beats[0].worker = id_;
         beats[0].expires_at = now.steady + std::chrono::microseconds(lease / 1us);
         beats[0].free = room - std::min(room, running_.size());
+        beats[0].answered_poll = polls_;
         for (const auto& each : running_) {
             beats[0].running.push_back(each->key);
         }

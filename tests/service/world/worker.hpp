@@ -74,8 +74,8 @@ private:
     std::size_t process_ = 0;  // for the judge
     std::string id_;
     clock::time_point expires_at_{};
-    clock::time_point unanswered_beat_{};  // the last
-    std::uint64_t polls_ = 0;
+    std::uint64_t polls_ = 0;                     // the last that was answered
+    std::optional<clock::time_point> asked_at_{};  // the next one, for the first time
     ending ending_ = ending::none;
     event wake_;
     std::vector<std::unique_ptr<running_task>> running_;

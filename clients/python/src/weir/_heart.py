@@ -80,13 +80,15 @@ class Heart:
         link = self._link
         # What asks for a heartbeat from here on may come too late for this one.
         link.beat_due = time.monotonic() + session.heartbeat
+        answered = session.answered   # first: tasks of later answers may be in the list
         held = link.ledger.held()
         if held and not link.ledger.is_polling:
             link.beat_within(link.timing.busy)
         asked_at = time.monotonic()
         beat = {"running": [describe_run(job) for job in held],
                 "free": max(0, link.places - len(held) - link.ledger.strays),
-                "poll_age": 0.0 if link.ledger.is_polling else asked_at - link.polled_at}
+                "poll_age": 0.0 if link.ledger.is_polling else asked_at - link.polled_at,
+                "answered_poll": answered}
         # Short enough for several tries on new connections before the lease is over.
         timeout = min(link.timing.request, max(1.0, session.lease / 4),
                       max(0.2, session.lease_until - asked_at))

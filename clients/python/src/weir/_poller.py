@@ -61,9 +61,11 @@ class Poller:
                 tasks = answer.json()["tasks"]
                 session.is_answered = True
                 self._accept(session, tasks)
+                session.answered = session.poll
                 return True
             if answer.status == 204:
                 session.is_answered = True
+                session.answered = session.poll
                 took = time.monotonic() - began
                 if took < session.wait * 0.9:
                     # Something has changed: a cancel, a drain. The heartbeat's answer says what.

@@ -27,6 +27,7 @@ namespace bj = boost::json;
 constexpr double max_handle_lease = 24 * 3600;
 constexpr double max_report_delay = 100 * 24 * 3600;
 constexpr std::size_t max_request_id = 200;
+constexpr std::int64_t max_poll = 9'007'199'254'740'991;  // exact in every language
 constexpr std::size_t max_report_text = 64 * 1024;  // of an error; less is stored
 
 clock::duration to_duration(double seconds) {
@@ -200,7 +201,7 @@ worker_poll read_poll(const bj::value& body, const worker_terms& terms) {
     constexpr std::array<std::string_view, 3> known = {"poll", "free", "wait"};
     expect_members(body, known);
     worker_poll poll;
-    const auto number = read_whole_number(body, "poll", 1, 9'007'199'254'740'991LL);
+    const auto number = read_whole_number(body, "poll", 1, max_poll);
     if (!number) {
         throw invalid_value("poll",
                             "the member 'poll' is missing: the number of this poll, from 1");
@@ -215,7 +216,8 @@ worker_poll read_poll(const bj::value& body, const worker_terms& terms) {
 }
 
 worker_heartbeat read_heartbeat(const bj::value& body) {
-    constexpr std::array<std::string_view, 3> known = {"running", "free", "poll_age"};
+    constexpr std::array<std::string_view, 4> known = {"running", "free", "poll_age",
+                                                       "answered_poll"};
     constexpr std::array<std::string_view, 4> known_of_run = {"id", "run", "progress", "message"};
     expect_members(body, known);
     worker_heartbeat heartbeat;
@@ -234,6 +236,9 @@ worker_heartbeat read_heartbeat(const bj::value& body) {
     read_integer(heartbeat.free, body, "free", std::size_t{0}, max_session_free);
     if (const auto age = read_seconds(body, "poll_age", 1e9)) {
         heartbeat.poll_age = to_duration(*age);
+    }
+    if (const auto poll = read_whole_number(body, "answered_poll", 0, max_poll)) {
+        heartbeat.answered_poll = static_cast<std::uint64_t>(*poll);
     }
     return heartbeat;
 }

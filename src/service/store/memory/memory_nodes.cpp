@@ -22,9 +22,11 @@ heartbeat_answer memory_nodes::beat(const node_record& node, timestamp now) {
     answer.clock_offset = known.clock_offset;
     const bool is_same =
         known.host == node.host && known.pid == node.pid && known.started_at == node.started_at;
-    answer.is_alive = is_new || (is_same && known.expires_at > now);
+    // Where the answer to its first heartbeat was lost, the node does not know of the clock yet.
+    const std::chrono::microseconds ahead = known.clock_offset - node.clock_offset;
+    answer.is_alive = is_new || (is_same && known.expires_at > now + ahead);
     if (answer.is_alive && !is_new) {
-        found->second.expires_at = std::max(known.expires_at, node.expires_at);
+        found->second.expires_at = std::max(known.expires_at, node.expires_at + ahead);
     }
     return answer;
 }

@@ -53,7 +53,8 @@ worker_answer memory_workers::renew(const worker_beat& beat, moment now) {
     answer.is_alive = true;
     answer.is_draining = found->status.is_draining;
     // Another one, sent later, has come before it: its list of runs is out of date.
-    const bool is_outdated = !nodes_.extend(beat.worker, beat.expires_at);
+    const bool is_overtaken = !nodes_.extend(beat.worker, beat.expires_at);
+    const unlisted_runs rule(beat, is_overtaken, found->known_claim, found->beat_at, now.steady);
     found->status.heard_at = now.steady;
     found->status.free = beat.free;
     if (beat.polled_at.has_value()) {
@@ -71,14 +72,14 @@ worker_answer memory_workers::renew(const worker_beat& beat, moment now) {
     for (memory_task* const each : running(beat.worker)) {
         const run_key key{each->record.id, each->record.run};
         const bool is_listed = std::ranges::find(beat.running, key) != beat.running.end();
-        if (!is_listed && !is_outdated && each->poll <= found->known_claim) {
+        if (!is_listed && rule.is_given_back(each->poll)) {
             give_back(*each, now);
             answer.given_back.push_back(key);
         } else if (each->record.is_cancelling) {
             answer.cancelling.push_back(key);
         }
     }
-    if (!is_outdated && now.steady - found->beat_at >= min_beat_gap) {
+    if (rule.counts()) {
         found->beat_at = now.steady;
         found->known_claim = found->last_claim;
     }

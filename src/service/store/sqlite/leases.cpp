@@ -100,7 +100,8 @@ std::vector<node_record> read_nodes(sql_session& session) {
 heartbeat_answer renew_lease(sql_session& session, const node_record& node, timestamp now) {
     heartbeat_answer answer;
     const sqlite::rows found = session.query(
-        "SELECT number, host, pid, started_at, expires_at, is_gone FROM nodes WHERE id = ?",
+        "SELECT number, host, pid, started_at, expires_at, is_gone, clock_offset FROM nodes WHERE "
+        "id = ?",
         node.id);
     if (found.empty()) {
         answer.clock_offset = clock_offset(session, node, now);
@@ -113,11 +114,15 @@ heartbeat_answer renew_lease(sql_session& session, const node_record& node, time
         return answer;
     }
     const sqlite::row row = found[0];
-    answer.clock_offset = node.clock_offset;
+    // Where the answer to its first heartbeat was lost, the node does not know of the clock yet.
+    answer.clock_offset = std::chrono::microseconds(
+        row.get<std::optional<std::int64_t>>(6).value_or(node.clock_offset.count()));
+    const std::chrono::microseconds ahead = answer.clock_offset - node.clock_offset;
     const bool is_same = row.get<std::string_view>(1) == node.host &&
                          row.get<std::int64_t>(2) == node.pid &&
                          row.get<std::int64_t>(3) == number_of(node.started_at);
-    answer.is_alive = is_same && !row.get<bool>(5) && row.get<std::int64_t>(4) > number_of(now);
+    answer.is_alive =
+        is_same && !row.get<bool>(5) && row.get<std::int64_t>(4) > number_of(now + ahead);
     if (!answer.is_alive) {
         return answer;
     }
@@ -125,7 +130,7 @@ heartbeat_answer renew_lease(sql_session& session, const node_record& node, time
     answer.is_alive = session.count(
                           "UPDATE nodes SET expires_at = max(expires_at, ?) WHERE number = ? AND "
                           "is_gone = 0",
-                          number_of(node.expires_at), number) > 0;
+                          number_of(node.expires_at + ahead), number) > 0;
     return answer;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A heartbeat compares the list of a worker with the line of its running tasks, in which each task
-// has the number of the poll that has claimed it. A run of a poll up to `known_claim` was claimed
-// before the previous heartbeat: a worker that does not list it has never got it. A run that is
-// given back loses its node, so that a late result of it is not taken for a repeat.
+// has the number of the poll that has claimed it. A run that is given back loses its node, so that
+// a late result of it is not taken for a repeat.
 
 #include "service/store/sqlite/sessions.hpp"
 
@@ -78,9 +77,11 @@ worker_answer session_writer::renew(const worker_beat& beat) {
     answer.is_draining = worker->is_draining;
     // If the lease lasts longer already, another heartbeat, sent later, has come before this one:
     // its list of runs is out of date.
-    const bool is_outdated =
+    const bool is_overtaken =
         session_.count("UPDATE nodes SET expires_at = ?1 WHERE number = ?2 AND expires_at <= ?1",
                        number_of(beat.expires_at), worker->number) == 0;
+    const unlisted_runs rule(beat, is_overtaken, worker->known_claim, worker->beat_at,
+                             now_.steady);
     write_progress(session_, worker->number, beat.progress, events_);
     std::vector<run_row> unknown;
     std::set<std::pair<task_id, std::uint32_t>> listed;
@@ -90,8 +91,7 @@ worker_answer session_writer::renew(const worker_beat& beat) {
     std::set<std::pair<task_id, std::uint32_t>> held;
     for (const run_row& each : read_runs_of(worker->number)) {
         held.emplace(each.key.id, each.key.run);
-        if (!is_outdated && each.poll <= worker->known_claim &&
-            !listed.contains({each.key.id, each.key.run})) {
+        if (rule.is_given_back(each.poll) && !listed.contains({each.key.id, each.key.run})) {
             unknown.push_back(each);
             answer.given_back.push_back(each.key);
         } else if (each.is_cancelling) {
@@ -104,7 +104,6 @@ worker_answer session_writer::renew(const worker_beat& beat) {
         }
     }
     give_back(beat.worker, worker->number, unknown);
-    const bool counts = !is_outdated && now_.steady - worker->beat_at >= min_beat_gap;
     std::optional<std::int64_t> polled_at;
     if (beat.polled_at.has_value()) {
         polled_at = number_of(*beat.polled_at);
@@ -113,7 +112,7 @@ worker_answer session_writer::renew(const worker_beat& beat) {
         "UPDATE workers SET heard_at = ?1, free = ?2, polled_at = coalesce(max(polled_at, ?3), "
         "polled_at, ?3), known_claim = iif(?4 != 0, last_claim, known_claim), beat_at = "
         "iif(?4 != 0, ?1, beat_at) WHERE node = ?5",
-        number_of(now_.steady), beat.free, polled_at, counts, worker->number);
+        number_of(now_.steady), beat.free, polled_at, rule.counts(), worker->number);
     return answer;
 }
 
