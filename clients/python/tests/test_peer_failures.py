@@ -45,10 +45,11 @@ class PeerFailures(unittest.TestCase):
         self.assertEqual(self.service.tasks[task]["state"], "cancelled")
 
     def test_PeerFailure05_expired_session_stops_handlers_and_begins_anew(self):
-        stopped = []
+        begun, stopped = [], []
 
         @self.app.task("long")
         async def long(seconds: float):
+            begun.append(1)
             try:
                 await asyncio.sleep(seconds)
             except asyncio.CancelledError:
@@ -57,7 +58,7 @@ class PeerFailures(unittest.TestCase):
 
         task = self.service.submit("long", {"seconds": 60})
         with Running(self.app):
-            self.service.wait_for(lambda: self.service.tasks[task]["state"] == "running")
+            eventually(lambda: begun)
             self.service.tasks[task]["payload"] = {"seconds": 0}
             self.service.expire()
             self.service.wait_ended(task)

@@ -133,26 +133,42 @@ task<> end_former_programs() {
     }
 }
 
-// Systemd's socket, a new one, or that of a service that shuts down.
-task<io::listener> open_listener(const io::address& at, takeover& from) {
-    if (std::optional<io::listener> activated = activated_listener()) {
-        co_return std::move(*activated);
-    }
-    std::exception_ptr failure;
+// Empty: another socket has the address, which `failure` tells.
+std::optional<io::listener> try_to_listen(const io::address& at, std::exception_ptr& failure) {
     try {
-        co_return listen_at(at);
+        return listen_at(at);
     } catch (const io_error& error) {
         if (error.code().value() != EADDRINUSE) {
             throw;
         }
         failure = std::current_exception();
     }
-    std::optional<io::listener> taken = co_await from.request(at);
-    if (!taken) {
-        std::rethrow_exception(failure);
+    return std::nullopt;
+}
+
+// Systemd's socket, a new one, or that of a service that shuts down. The kernel closes the sockets
+// of a process that used io_uring a moment after it has ended, so a service that was killed may
+// still seem to listen.
+task<io::listener> open_listener(const io::address& at, takeover& from) {
+    constexpr clock::duration patience = std::chrono::seconds(1);
+    constexpr clock::duration step = std::chrono::milliseconds(10);
+    if (std::optional<io::listener> activated = activated_listener()) {
+        co_return std::move(*activated);
     }
-    write_log(log_level::info, "takes over " + at.text() + " from the service that shuts down");
-    co_return std::move(*taken);
+    std::exception_ptr failure;
+    std::optional<io::listener> opened = try_to_listen(at, failure);
+    if (!opened && (opened = co_await from.request(at))) {
+        write_log(log_level::info, "takes over " + at.text() + " from the service that shuts down");
+    }
+    const clock::time_point until = weir::now() + patience;
+    while (!opened) {
+        if (weir::now() >= until) {
+            std::rethrow_exception(failure);
+        }
+        co_await weir::sleep(step);
+        opened = try_to_listen(at, failure);
+    }
+    co_return std::move(*opened);
 }
 
 // Clients move to the service that follows, if there is one: each answer ends its connection. An

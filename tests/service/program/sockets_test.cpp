@@ -4,9 +4,11 @@
 
 #include "support.hpp"
 
+#include <weir/error.hpp>
 #include <weir/http/client.hpp>
 #include <weir/http/json.hpp>
 #include <weir/http/server.hpp>
+#include <weir/io/error.hpp>
 #include <weir/io/listener.hpp>
 #include <weir/io/socket.hpp>
 #include <weir/spawn.hpp>
@@ -15,7 +17,10 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cstdint>
+#include <random>
 #include <thread>
+#include <vector>
 
 namespace weir_test {
 namespace {
@@ -74,6 +79,42 @@ TEST(ProgramSockets, LoopbackMeansBothAddressesOfLocalhost) {
     EXPECT_EQ(weir::run(deliver(strict.url, four, "127.0.0.1")), "completed");
     const std::string refused = weir::run(deliver(strict.url, six, "[::1]"));
     EXPECT_TRUE(has(refused, "not allowed") || has(refused, "loopback")) << refused;
+}
+
+// ---- a service that was killed
+
+// Not one that the system gives to clients, which would have it when the next service starts.
+std::string own_address() {
+    std::random_device random;
+    for (;;) {
+        const io::address at =
+            io::address::loopback(static_cast<std::uint16_t>(10'000 + random() % 20'000));
+        try {
+            static_cast<void>(io::listen(at));
+            return at.text();
+        } catch (const weir::io_error&) {
+            // somebody has it
+        }
+    }
+}
+
+// The kernel closes sockets that io_uring has used a moment after their process has ended.
+TEST(ProgramSockets, TheNextServiceGetsTheAddressOfAKilledOne) {
+    const std::string at = own_address();
+    for (int round = 0; round < 8; ++round) {
+        serving here({}, {}, at);
+        ASSERT_TRUE(has(here.out(), at)) << here.err();
+        auto connect = [&]() -> weir::task<> {
+            std::vector<http::client> clients(10);
+            for (http::client& each : clients) {
+                http::client_response answer = co_await each.get(here.url + "/healthz");
+                static_cast<void>(co_await answer.text());
+            }
+            here.signal(SIGKILL);
+        };
+        weir::run(in_time(connect()));
+        EXPECT_EQ(here.wait(), 1000 + SIGKILL);
+    }
 }
 
 // ---- a socket from systemd
