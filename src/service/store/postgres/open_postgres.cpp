@@ -16,8 +16,6 @@
 #include <weir/service/postgres_store.hpp>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -29,6 +27,7 @@ namespace {
 using detail::pg_link;
 using detail::pg_settings;
 using detail::pg_write;
+using detail::pg_write_line;
 using detail::sql_commit;
 using detail::sql_work;
 
@@ -72,10 +71,14 @@ public:
     }
 
     task<> read(const sql_work& work) {
-        return transact(work, [](pg_link& link) { link.begin_reading(); });
+        return transact(
+            work, [](pg_link& link) { link.begin_reading(); },
+            [](pg_link& link) { link.commit(); });
     }
     task<> write(const sql_work& work) {
-        return transact(work, [](pg_link& link) { link.begin_writing(false); });
+        return transact(
+            work, [](pg_link& link) { link.begin_writing(); },
+            [](pg_link& link) { link.commit(false); });
     }
     // Any function of the link.
     template <class Function>
@@ -116,16 +119,16 @@ private:
         }
         return *link_;
     }
-    template <class Begin>
-    task<> transact(const sql_work& work, Begin begin) {
-        auto call = [&work, begin](pg_link& on, const std::stop_token& stopped) {
+    template <class Begin, class Commit>
+    task<> transact(const sql_work& work, Begin begin, Commit commit) {
+        auto call = [&work, begin, commit](pg_link& on, const std::stop_token& stopped) {
             constexpr int attempts = 2;  // the connection may have been lost since it was used
             for (int attempt = 1;; ++attempt) {
                 try {
                     on.open();
                     begin(on);
                     work(on);
-                    on.commit();
+                    commit(on);
                     return;
                 } catch (const pg::connection_error&) {
                     on.close();
@@ -222,7 +225,20 @@ public:
 
 private:
     task<> perform(pg_write& mine) {
-        const queued guard(*this, mine);
+        class in_line {
+        public:
+            in_line(pg_write_line& line, pg_write& write) : line_(line), write_(write) {
+                line_.add(write);
+            }
+            in_line(const in_line&) = delete;
+            in_line& operator=(const in_line&) = delete;
+            ~in_line() { line_.leave(write_); }
+
+        private:
+            pg_write_line& line_;
+            pg_write& write_;
+        };
+        const in_line guard(line_, mine);
         auto call = [&] {
             if (!mine.is_done) {
                 perform_waiting();
@@ -234,56 +250,18 @@ private:
         }
     }
 
-    // A write that waits for the writer's thread, which may take it together with others. If its
-    // frame goes before its end, past the loop's deadline, it leaves, or waits for the thread.
-    class queued {
-    public:
-        queued(postgres_backend& at, pg_write& write) : at_(at), write_(write) {
-            const std::lock_guard lock(at_.guard_);
-            at_.waiting_.push_back(&write);
-        }
-        queued(const queued&) = delete;
-        queued& operator=(const queued&) = delete;
-        ~queued() {
-            std::unique_lock lock(at_.guard_);
-            if (std::erase(at_.waiting_, &write_) == 0) {
-                at_.has_performed_.wait(lock, [this] { return write_.is_done; });
-            }
-        }
-
-    private:
-        postgres_backend& at_;
-        pg_write& write_;
-    };
-
     void perform_waiting() {
-        constexpr std::size_t most_together = 500;
-        std::vector<pg_write*> batch;
-        {
-            const std::lock_guard lock(guard_);
-            const auto end = waiting_.begin() +
-                             static_cast<std::ptrdiff_t>(std::min(most_together, waiting_.size()));
-            batch.assign(waiting_.begin(), end);
-            waiting_.erase(waiting_.begin(), end);
-        }
         if (writer_ == nullptr) {
-            writer_ = std::make_unique<detail::pg_writer>(settings_);
+            writer_ = std::make_unique<detail::pg_writer>(settings_, line_);
         }
-        writer_->perform(batch);
-        const std::lock_guard lock(guard_);
-        for (pg_write* const each : batch) {
-            each->is_done = true;
-        }
-        has_performed_.notify_all();
+        writer_->perform_waiting();
     }
 
     pg_settings settings_;
     std::optional<detail::pg_channel> channel_;  // made by prepare()
     std::vector<std::unique_ptr<pg_lane>> readers_;
     pg_lane own_rows_;
-    std::mutex guard_;
-    std::condition_variable has_performed_;
-    std::vector<pg_write*> waiting_;
+    pg_write_line line_;
     std::unique_ptr<detail::pg_writer> writer_;  // used by its thread
     pg_thread writing_;
 };

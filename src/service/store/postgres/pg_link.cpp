@@ -456,13 +456,10 @@ std::optional<old_transaction> pg_link::oldest_transaction() {
 
 // ---- transactions
 
-void pg_link::begin_writing(bool is_synced) {
+void pg_link::begin_writing() {
     send("BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", {});
     if (is_pooled_) {
         check_server_of_pooler();
-    }
-    if (!is_synced) {
-        send("SET LOCAL synchronous_commit = local", {});
     }
 }
 
@@ -473,8 +470,11 @@ void pg_link::begin_reading() {
     }
 }
 
-void pg_link::commit() {
+void pg_link::commit(bool is_synced) {
     perform_rows();
+    if (!is_synced) {
+        send("SET LOCAL synchronous_commit = local", {});
+    }
     try {
         await("COMMIT", {});
     } catch (const pg::connection_error& error) {

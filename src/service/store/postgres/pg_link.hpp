@@ -74,12 +74,13 @@ public:
 
     // Statements until commit() or roll_back() are one transaction. The isolation is written out,
     // whatever the defaults of the database are.
-    void begin_writing(bool is_synced);
+    void begin_writing();
     void begin_reading();
     // Throws commit_unknown if the connection is lost meanwhile, if the server takes too long (it
     // gets no cancel request, which would end the wait for a standby), if another program has ended
-    // the wait for a standby, and if the server has a successor by now.
-    void commit();
+    // the wait for a standby, and if the server has a successor by now. What is not synced waits for
+    // no standby.
+    void commit(bool is_synced = true);
     void roll_back() noexcept;
 
     void run(std::string_view sql, sql_values parameters) override;

@@ -153,7 +153,7 @@ void add_columns(pg_link& link) {
 bool try_upgrade(pg_link& link, const postgres_store_options& options,
                  const pg_versions& versions) {
     constexpr const char* lock_timed_out = "55P03";
-    link.begin_writing(true);
+    link.begin_writing();
     try {
         link.ask("SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('weir " +
                  options.schema + "'))");
@@ -234,7 +234,7 @@ void prepare_schema(pg_link& link, const postgres_store_options& options,
         check_newer(link, options, versions, found);
     }
     // A read-only database and missing privileges show here, and not at the first task.
-    link.begin_writing(true);
+    link.begin_writing();
     try {
         link.execute("UPDATE meta SET value = value + 1 WHERE name = 'probes'");
         // Stores that have not written for a month are gone.
@@ -250,13 +250,13 @@ void prepare_schema(pg_link& link, const postgres_store_options& options,
 std::string channel_name(pg_link& link, const postgres_store_options& options) {
     std::random_device source;
     const std::int64_t fresh = (static_cast<std::int64_t>(source() & 0x7fffffffU) << 32) | source();
-    link.begin_writing(false);
+    link.begin_writing();
     try {
         link.execute(
             "INSERT INTO meta(name, value) VALUES ('cluster', ?) ON CONFLICT(name) DO NOTHING",
             fresh);
         const sqlite::rows found = link.query("SELECT value FROM meta WHERE name = 'cluster'");
-        link.commit();
+        link.commit(false);
         constexpr std::size_t longest = 40;  // of 63, with the number
         return "weir_" + options.schema.substr(0, longest) + "_" +
                std::to_string(found[0].get<std::int64_t>(0));

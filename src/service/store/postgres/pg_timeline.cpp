@@ -47,10 +47,10 @@ void note_in_transaction(pg_link& link, const pg_history& found,
 void note_history(pg_link& link, const postgres_store_options& options) {
     // Not synced: a server that was promoted may have no standby yet. What is acknowledged later
     // waits for one, and for this.
-    link.begin_writing(false);
+    link.begin_writing();
     try {
         note_in_transaction(link, link.server_history(), options);
-        link.commit();
+        link.commit(false);
     } catch (...) {
         link.roll_back();
         throw;

@@ -26,6 +26,7 @@ namespace weir::service::detail {
 namespace {
 
 constexpr int most_attempts = 3;
+constexpr std::size_t most_together = 500;
 
 std::string random_name() {
     std::random_device source;
@@ -53,12 +54,12 @@ bool is_worth_repeating(const pg::error& error) noexcept {
 
 }  // namespace
 
-pg_writer::pg_writer(const pg_settings& settings)
-    : settings_(settings), link_(settings, "writer"), id_(random_name()) {}
+pg_writer::pg_writer(const pg_settings& settings, pg_write_line& line)
+    : settings_(settings), line_(line), link_(settings, "writer"), id_(random_name()) {}
 
-void pg_writer::begin(bool is_synced) {
-    link_.begin_writing(is_synced);
-    link_.execute("SELECT value FROM meta WHERE name = 'lock' FOR UPDATE");
+void pg_writer::begin() {
+    link_.begin_writing();
+    link_.query("SELECT value FROM meta WHERE name = 'lock' FOR UPDATE");
     link_.execute(
         "INSERT INTO writers(id, number, at, version) VALUES (?1, ?2, ?3, ?4) ON CONFLICT(id) DO "
         "UPDATE SET number = ?2, at = ?3",
@@ -69,7 +70,7 @@ bool pg_writer::was_committed(std::int64_t number, bool is_synced) {
     for (int attempt = 1;; ++attempt) {
         try {
             link_.open();
-            link_.begin_writing(is_synced);
+            link_.begin_writing();
             link_.execute("SELECT value FROM meta WHERE name = 'lock' FOR UPDATE");
             const sqlite::rows found = link_.query("SELECT number FROM writers WHERE id = ?", id_);
             const bool is_there = !found.empty() && found[0].get<std::int64_t>(0) == number;
@@ -95,13 +96,16 @@ bool pg_writer::was_committed(std::int64_t number, bool is_synced) {
     }
 }
 
-void pg_writer::perform_once(const std::vector<pg_write*>& batch) {
+template <class Join>
+void pg_writer::perform_once(batch& taken, Join join) {
     ++number_;
-    const bool is_synced = std::ranges::any_of(batch, &pg_write::is_synced);
+    bool is_synced = true;
     try {
-        begin(is_synced);
+        begin();
+        join(taken);
+        is_synced = std::ranges::any_of(taken, &pg_write::is_synced);
         std::vector<sql_joint_work*> joint;
-        for (const pg_write* const each : batch) {
+        for (const pg_write* const each : taken) {
             if (each->joint != nullptr) {
                 joint.push_back(each->joint);
             } else {
@@ -112,7 +116,7 @@ void pg_writer::perform_once(const std::vector<pg_write*>& batch) {
         if (!joint.empty()) {
             joint.front()->run(link_, joint);
         }
-        link_.commit();
+        link_.commit(is_synced);
     } catch (const commit_unknown&) {
         link_.close();
         if (!was_committed(number_, is_synced)) {
@@ -125,11 +129,12 @@ void pg_writer::perform_once(const std::vector<pg_write*>& batch) {
     }
 }
 
-void pg_writer::perform_all(const std::vector<pg_write*>& batch) {
+template <class Join>
+void pg_writer::perform_all(batch& taken, Join join) {
     for (int attempt = 1;; ++attempt) {
         link_.open();  // a server that cannot be reached is left to the callers to try again
         try {
-            perform_once(batch);
+            perform_once(taken, join);
             return;
         } catch (const commit_unknown&) {
             throw;  // it may be committed: only those who asked for it can find out
@@ -142,38 +147,54 @@ void pg_writer::perform_all(const std::vector<pg_write*>& batch) {
     }
 }
 
-void pg_writer::perform(const std::vector<pg_write*>& batch) noexcept {
-    const auto perform_alone = [&](pg_write& one) {
-        try {
-            try {
-                perform_all({&one});
-            } catch (const pg::error& error) {
-                throw_as_unavailable(error, settings_.options.schema);
-            }
-        } catch (...) {
-            one.error = std::current_exception();
-        }
-    };
-    if (batch.size() == 1) {
-        perform_alone(*batch.front());
-        return;
-    }
+// Of the exception that is being handled.
+std::exception_ptr pg_writer::told_error() const noexcept {
     try {
-        perform_all(batch);
-    } catch (const pg::connection_error& error) {
+        try {
+            throw;
+        } catch (const pg::error& error) {
+            throw_as_unavailable(error, settings_.options.schema);
+        }
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+void pg_writer::perform_alone(pg_write& one) noexcept {
+    try {
+        batch only(1, &one);
+        perform_all(only, [](batch&) {});
+    } catch (...) {
+        one.error = told_error();
+    }
+}
+
+void pg_writer::perform(batch& taken) noexcept {
+    try {
+        perform_all(taken, [this](batch& joined) { line_.take(joined, most_together); });
+    } catch (const pg::connection_error&) {
         // Alone, they would only wait longer.
-        for (pg_write* const each : batch) {
-            try {
-                throw_as_unavailable(error, settings_.options.schema);
-            } catch (...) {
-                each->error = std::current_exception();
-            }
+        for (pg_write* const each : taken) {
+            each->error = told_error();
         }
     } catch (...) {
         // One of them has thrown, and all were rolled back.
-        for (pg_write* const each : batch) {
+        if (taken.size() == 1) {
+            taken.front()->error = told_error();
+            return;
+        }
+        for (pg_write* const each : taken) {
             perform_alone(*each);
         }
+    }
+}
+
+void pg_writer::perform_waiting() noexcept {
+    batch taken;
+    line_.take(taken, most_together);
+    if (!taken.empty()) {
+        perform(taken);
+        line_.finish(taken);
     }
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "service/store/postgres/pg_link.hpp"
-#include "service/store/sql_backend.hpp"
+#include "service/store/postgres/pg_write_line.hpp"
 
 #include <cstdint>
 #include <exception>
@@ -13,32 +13,32 @@
 
 namespace weir::service::detail {
 
-// Lives in the frame that awaits it.
-struct pg_write {
-    const sql_work* work = nullptr;
-    sql_joint_work* joint = nullptr;  // in place of work
-    bool is_synced = true;
-    bool is_done = false;
-    std::exception_ptr error;
-};
-
 // Used by one thread.
 class pg_writer {
 public:
-    explicit pg_writer(const pg_settings& settings);
+    pg_writer(const pg_settings& settings, pg_write_line& line);
 
-    // Performs all of them. Each one that fails has its error, and has changed nothing.
-    void perform(const std::vector<pg_write*>& batch) noexcept;
+    // Performs the writes that wait in the line, at least those that wait now. Each one that fails
+    // has its error, and has changed nothing.
+    void perform_waiting() noexcept;
 
 private:
-    void perform_all(const std::vector<pg_write*>& batch);
-    void perform_once(const std::vector<pg_write*>& batch);
-    void begin(bool is_synced);
+    using batch = std::vector<pg_write*>;
+
+    std::exception_ptr told_error() const noexcept;
+    void perform(batch& taken) noexcept;
+    void perform_alone(pg_write& one) noexcept;
+    template <class Join>
+    void perform_all(batch& taken, Join join);
+    template <class Join>
+    void perform_once(batch& taken, Join join);
+    void begin();
     // Whether the transaction with this number was committed, and is on the standbys that COMMIT
     // waits for if it was synced. Throws if that cannot be found out.
     bool was_committed(std::int64_t number, bool is_synced);
 
     const pg_settings& settings_;
+    pg_write_line& line_;
     pg_link link_;
     std::string id_;           // of this store, in the table of writers
     std::int64_t number_ = 0;  // of its last transaction
