@@ -43,6 +43,10 @@ struct postgres_store_options {
     // Leases and delays are measured by the server's clock, so that the clocks of machines need not
     // agree. False, for tests that choose the time: by the caller's.
     bool uses_server_clock = true;
+    // Once a minute, tables that are a fifth dead and were not vacuumed for five minutes are
+    // vacuumed, and indexes of four times the size that they need are made anew, on a connection of
+    // their own. Not behind a pooler.
+    bool maintains = true;
     // Called while the store is being opened, if something about the server is a risk: asynchronous
     // standbys.
     std::function<void(std::string_view)> on_warning = {};

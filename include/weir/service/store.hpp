@@ -183,6 +183,9 @@ struct rescue_result {
 struct old_transaction {
     old_transaction() = default;
 
+    // What has changed since it began cannot be cleaned up, which slows the store down.
+    bool is_harmful() const noexcept { return age >= std::chrono::seconds(60); }
+
     std::int64_t process = 0;  // of the server
     std::string application;
     std::chrono::seconds age{0};
@@ -251,6 +254,8 @@ struct hold {
         no_worker,            // no worker with a lease takes tasks of its kind and queue
         worker_stuck,         // such workers have room, and have not polled for long
         its_turn,             // nothing holds it: it is next, or behind other tasks
+        // With its_turn: all claims are slow, because of the transaction that detail names.
+        long_transaction,
     };
     hold() = default;
 

@@ -226,7 +226,7 @@ std::string_view openapi_schemas() noexcept {
               "enum": ["finished", "running", "not_due", "waits_for", "postponed", "paused", "queue_full",
                 "queue_rate", "key_paused", "key_full", "key_rate", "destination_full", "destination_rate",
                 "destination_circuit", "destination_pause", "no_handler", "workers_busy",
-                "draining", "no_worker", "worker_stuck", "its_turn"]},
+                "draining", "no_worker", "worker_stuck", "its_turn", "long_transaction"]},
             "text": {"type": "string", "description": "The same for people"},
             "until": {"$ref": "#/components/schemas/TimeOrNull"},
             "detail": {"type": ["string", "null"]}}}}}},

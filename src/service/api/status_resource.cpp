@@ -7,6 +7,7 @@
 #include "service/api/json/json_body.hpp"
 #include "service/api/json/json_write.hpp"
 #include "service/api/openapi.hpp"
+#include "service/store/store_texts.hpp"
 #include "service/workers/worker_desk.hpp"
 
 #include <weir/error.hpp>
@@ -42,14 +43,10 @@ response readiness(status code, std::string_view reason, std::string_view warnin
 }
 
 std::string transaction_warning(const std::optional<old_transaction>& oldest) {
-    constexpr auto harmless = std::chrono::seconds(60);
-    if (!oldest.has_value() || oldest->age < harmless) {
+    if (!oldest.has_value() || !oldest->is_harmful()) {
         return {};
     }
-    return "process " + std::to_string(oldest->process) + " of the PostgreSQL server (" +
-           (oldest->application.empty() ? std::string("without a name") : oldest->application) +
-           ") has had a transaction open for " + std::to_string(oldest->age.count()) +
-           " s: rows that were changed or removed since then cannot be cleaned up";
+    return text_of(*oldest) + ": rows that were changed or removed since then cannot be cleaned up";
 }
 
 void write_feed_metrics(metric_writer& to, const ws::hub_stats& feed) {

@@ -15,6 +15,7 @@
 //   scheduler          submits tasks of schedules
 //   sweeper            removes tasks whose retention has expired
 //   expirer            ends tasks that were not begun in time
+//   hold_finder        why a task does not run
 //   endpoint_list      which endpoints are gone: tasks for them fail without a run
 //   operation_desk     changes all tasks that match a filter
 //   store_workflows    submits tasks that come after others, and changes groups
@@ -34,6 +35,7 @@
 #include "service/engine/destination_limits.hpp"
 #include "service/engine/engine_news.hpp"
 #include "service/engine/expirer.hpp"
+#include "service/engine/hold_finder.hpp"
 #include "service/engine/node_list.hpp"
 #include "service/engine/observer_relay.hpp"
 #include "service/engine/operation_desk.hpp"
@@ -98,6 +100,7 @@ struct service::components {
         }};
     detail::sweeper sweeper{store, time, options.kept};
     detail::expirer expirer{store, time, trigger};
+    detail::hold_finder holds{store, handlers, claimer, runner};
     detail::operation_desk operations{store, time, trigger, claimer, runner};
     detail::store_workflows workflows{store, time, trigger, traces, claimer, runner, handlers};
     detail::worker_desk workers{store,   time,    log,    handlers, builder,
@@ -317,30 +320,7 @@ task<task_page> service::list(task_filter filter) {
 }
 
 task<std::vector<hold>> service::why(task_id id) {
-    std::vector<hold> holds =
-        co_await parts_->store.call(parts_->store->why(id, parts_->time.moment_now()));
-    const auto its_turn = std::ranges::find(holds, hold::reason::its_turn, &hold::why);
-    if (its_turn == holds.end()) {
-        co_return holds;
-    }
-    // The store would allow it to run, so the reason is in this process.
-    const std::optional<task_detail> found = co_await find(id);
-    hold reason;
-    if (found.has_value() && found->task.is_remote) {
-        co_return holds;  // workers take it
-    }
-    if (found.has_value() && parts_->handlers.find(found->task.kind) == nullptr) {
-        reason.why = hold::reason::no_handler;
-        reason.detail = found->task.kind;
-    } else if (parts_->claimer.is_closed()) {
-        reason.why = hold::reason::draining;
-    } else if (parts_->runner.free_workers() == 0) {
-        reason.why = hold::reason::workers_busy;
-    } else {
-        co_return holds;
-    }
-    *its_turn = std::move(reason);
-    co_return holds;
+    return parts_->holds.find(id, parts_->time.moment_now());
 }
 
 task<change_result> service::cancel(task_id id) {

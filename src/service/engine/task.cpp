@@ -316,7 +316,7 @@ std::string_view to_string(overlap_policy policy) noexcept {
 }
 
 std::string_view to_string(hold::reason why) noexcept {
-    constexpr std::array<std::string_view, 21> names = {"finished",          "running",
+    constexpr std::array<std::string_view, 22> names = {"finished",          "running",
                                                         "not_due",           "waits_for",
                                                         "postponed",         "paused",
                                                         "queue_full",        "queue_rate",
@@ -326,7 +326,7 @@ std::string_view to_string(hold::reason why) noexcept {
                                                         "destination_pause", "no_handler",
                                                         "workers_busy",      "draining",
                                                         "no_worker",         "worker_stuck",
-                                                        "its_turn"};
+                                                        "its_turn",          "long_transaction"};
     return names[static_cast<std::size_t>(why)];
 }
 

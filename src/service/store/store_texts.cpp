@@ -45,6 +45,12 @@ std::string expiry_error(timestamp expires_at) {
     return "expired: not started by " + base::to_rfc3339(expires_at);
 }
 
+std::string text_of(const old_transaction& open) {
+    return "process " + std::to_string(open.process) + " of the PostgreSQL server (" +
+           (open.application.empty() ? std::string("without a name") : open.application) +
+           ") has had a transaction open for " + std::to_string(open.age.count()) + " s";
+}
+
 std::string step_limit_error(std::string_view step) {
     return "the step '" + std::string(step) + "' cannot be kept: a task has at most " +
            std::to_string(max_steps) + " steps, and " + std::to_string(max_task_step_bytes) +

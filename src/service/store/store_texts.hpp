@@ -2,6 +2,7 @@
 // Texts that all stores share: how messages of handlers are kept, and errors that stores report.
 #pragma once
 
+#include <weir/service/store.hpp>
 #include <weir/service/task.hpp>
 
 #include <cstddef>
@@ -25,6 +26,9 @@ std::string crash_limit_error(std::uint32_t crashes);
 
 // The error of a task that no run has begun in time.
 std::string expiry_error(timestamp expires_at);
+
+// Which transaction is open, and for how long.
+std::string text_of(const old_transaction& open);
 
 // The error of a task that has as many steps, or bytes of them, as it may have.
 std::string step_limit_error(std::string_view step);

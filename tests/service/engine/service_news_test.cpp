@@ -120,6 +120,37 @@ WEIR_TEST(ServiceNews, ATaskWithoutAHandlerSaysWhichKind) {
     EXPECT_TRUE(none.empty());
 }
 
+// A store whose database has a transaction that has been open for so long.
+class slowed_store final : public process {
+public:
+    using process::process;
+
+    task<std::optional<old_transaction>> oldest_transaction() override { co_return open; }
+
+    old_transaction open;
+};
+
+WEIR_TEST(ServiceNews, ADueTaskNamesTheTransactionThatSlowsTheStoreDown) {
+    memory_store kept;
+    slowed_store store(kept);
+    service tasks(store);
+    tasks.handle("mine", nothing);
+    const task_id due = co_await submit(tasks, "mine");
+    store.open.process = 4321;
+    store.open.application = "a report";
+    store.open.age = 59s;
+    std::vector<hold> holds = co_await tasks.why(due);
+    WEIR_ASSERT_EQ(holds.size(), 1u);
+    store.open.age = 60s;
+    holds = co_await tasks.why(due);
+    WEIR_ASSERT_EQ(holds.size(), 2u);
+    EXPECT_EQ(holds[0].why, hold::reason::its_turn);
+    EXPECT_EQ(holds[1].why, hold::reason::long_transaction);
+    EXPECT_EQ(holds[1].detail,
+              "process 4321 of the PostgreSQL server (a report) has had a transaction open for "
+              "60 s");
+}
+
 // A schedule that is due before the next look is found at once.
 WEIR_TEST(ServiceNews, ANewScheduleIsHeardOfAtOnce) {
     memory_store store;

@@ -134,6 +134,7 @@ TEST(Task, ViewsHaveNamesAndAState) {
     }
     EXPECT_EQ(to_string(hold::reason::finished), "finished");
     EXPECT_EQ(to_string(hold::reason::its_turn), "its_turn");
+    EXPECT_EQ(to_string(hold::reason::long_transaction), "long_transaction");
     EXPECT_EQ(to_string(hold::reason::key_full), "key_full");
 }
 

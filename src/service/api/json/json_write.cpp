@@ -136,6 +136,8 @@ std::string explanation(const hold& reason, const task_record& task) {
         case worker_stuck:
             return "the workers for the kind '" + task.kind +
                    "' have room, and have stopped polling";
+        case long_transaction:
+            return "all tasks start slowly: " + reason.detail;
         case its_turn:
             break;
     }

@@ -4,6 +4,7 @@
 // together in the next.
 
 #include "service/store/postgres/pg_channel.hpp"
+#include "service/store/postgres/pg_maintenance.hpp"
 #include "service/store/postgres/pg_schema.hpp"
 #include "service/store/postgres/pg_timeline.hpp"
 #include "service/store/postgres/pg_writer.hpp"
@@ -184,6 +185,9 @@ public:
             }
         };
         co_await own_rows_.perform(call);
+        if (settings_.options.maintains) {
+            maintainer_.emplace(settings_);
+        }
         if (!warning.empty() && settings_.options.on_warning) {
             settings_.options.on_warning(warning);
         }
@@ -211,6 +215,7 @@ public:
         return (*std::ranges::min_element(readers_, fewer))->read(work);
     }
     task<> close() override {
+        maintainer_.reset();
         channel_->close();
         for (const auto& each : readers_) {
             co_await each->close();
@@ -258,7 +263,8 @@ private:
     }
 
     pg_settings settings_;
-    std::optional<detail::pg_channel> channel_;  // made by prepare()
+    std::optional<detail::pg_channel> channel_;        // made by prepare()
+    std::optional<detail::pg_maintainer> maintainer_;  // the same
     std::vector<std::unique_ptr<pg_lane>> readers_;
     pg_lane own_rows_;
     pg_write_line line_;

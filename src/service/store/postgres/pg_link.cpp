@@ -403,8 +403,8 @@ sql_groups pg_link::query_each(std::string_view sql, std::vector<sql_values> set
     return {std::move(parts), std::move(groups)};
 }
 
-void pg_link::script(std::string sql) {
-    run_limited(connection_->script(std::move(sql)), std::chrono::minutes(1));
+void pg_link::script(std::string sql, clock::duration time) {
+    run_limited(connection_->script(std::move(sql)), time);
 }
 
 pg::rows pg_link::ask(std::string sql) {

@@ -16,6 +16,7 @@
 #include <weir/loop.hpp>
 #include <weir/service/postgres_store.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -78,8 +79,8 @@ public:
     void begin_reading();
     // Throws commit_unknown if the connection is lost meanwhile, if the server takes too long (it
     // gets no cancel request, which would end the wait for a standby), if another program has ended
-    // the wait for a standby, and if the server has a successor by now. What is not synced waits for
-    // no standby.
+    // the wait for a standby, and if the server has a successor by now. What is not synced waits
+    // for no standby.
     void commit(bool is_synced = true);
     void roll_back() noexcept;
 
@@ -90,8 +91,8 @@ public:
     std::int64_t change(std::string_view sql, sql_values parameters) override;
     sqlite::rows fetch(std::string_view sql, sql_values parameters) override;
     std::unique_ptr<sql_answer> start(std::string_view sql, sql_values parameters) override;
-    // Statements without parameters, as they are.
-    void script(std::string sql);
+    // Statements without parameters, as they are, within the time.
+    void script(std::string sql, clock::duration time = std::chrono::minutes(1));
     pg::rows ask(std::string sql);
     bool keeps_dead_rows() const noexcept override { return true; }
     void wait_briefly_for_locks() override;
@@ -103,6 +104,8 @@ public:
     const pg_history& server_history() const noexcept { return history_; }
 
     pg_dialect& dialect() noexcept { return dialect_; }
+    // Another session of the server may serve each transaction.
+    bool is_pooled() const noexcept { return is_pooled_; }
 
 private:
     struct answer {
@@ -145,7 +148,7 @@ private:
     std::uint64_t call_number_ = 0;
     std::uint64_t generation_ = 0;  // of the servers, that the connection was made for
     pg_history history_;            // of its server
-    bool is_pooled_ = false;        // another session may serve each transaction
+    bool is_pooled_ = false;
 };
 
 }  // namespace weir::service::detail
