@@ -114,9 +114,23 @@ void judge::started(entry& task, const task_event& event) {
     if (is_one_calendar_ && event.at < not_before) {
         fail(run_text(event.id, event.run) + " has started before it was due");
     }
+    check_times(event.id, task);
     count(counted_, task, 1);
     task.limits_seen = limits_[task.queue].changes;
     check_limits(task, counted_, "are counted as running");
+}
+
+// Of its first start, which may come before its submit is acknowledged, or after.
+void judge::check_times(task_id id, const entry& task) {
+    if (!is_one_calendar_ || task.is_retried || !task.started_at.has_value()) {
+        return;
+    }
+    if (*task.started_at < task.not_before) {
+        fail("task " + id.text() + " has started before its time");
+    }
+    if (*task.started_at >= task.expires_at) {
+        fail("task " + id.text() + " was begun though it had expired");
+    }
 }
 
 void judge::ended(entry& task, const task_event& event) {
@@ -243,10 +257,8 @@ void judge::submitted(const new_task& task, const submit_result& answer) {
 void judge::check_made(const new_task& task, task_id id) {
     entry& made = tasks_[id];
     made.not_before = task.run_at.value_or(timestamp());
-    if (is_one_calendar_ && !made.is_retried &&
-        made.started_at.value_or(made.not_before) < made.not_before) {
-        fail("task " + id.text() + " has started before its time");
-    }
+    made.expires_at = task.expires_at.value_or(timestamp::max());
+    check_times(id, made);
     if (!task.unique_key.empty() && task.unique_for == unique_while::pending_or_running) {
         // Answers come in any order, and ids grow.
         task_id& last = holders_[task.unique_key];

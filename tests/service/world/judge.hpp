@@ -87,8 +87,9 @@ private:
         bool is_retried = false;              // a client has sent a retry
         std::optional<timestamp> started_at;  // first
         timestamp not_before{};               // as its client asked
-        std::uint64_t limits_seen = 0;        // the change of limits before its last claim
-        std::string step;                     // the result that counts
+        timestamp expires_at = timestamp::max();
+        std::uint64_t limits_seen = 0;  // the change of limits before its last claim
+        std::string step;               // the result that counts
         std::map<std::uint32_t, run_info> runs;
     };
     struct active_run {
@@ -110,6 +111,7 @@ private:
     static bool is_ended(task_view view) noexcept { return is_final(state_of(view)); }
     void hear(const task_event& event);
     void started(entry& task, const task_event& event);
+    void check_times(task_id id, const entry& task);
     void ended(entry& task, const task_event& event);
     void check_limits(const entry& task, const std::map<place, std::size_t>& running,
                       const std::string& which);

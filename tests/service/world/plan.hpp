@@ -90,7 +90,7 @@ struct plan {
     std::uint64_t seed = 0;
     std::size_t nodes = 0;                 // 0: drawn from the seed
     clock::duration trouble_time = 3min;   // then all faults stop
-    clock::duration time_to_end = 6min;    // in which all tasks must end then
+    clock::duration time_to_end = 20min;   // in which all tasks must end then
     clock::duration submit_every = 250ms;  // on average
     clock::duration trouble_every = 4s;    // on average
     clock::duration lease = 10s;

@@ -74,7 +74,7 @@ private:
     std::size_t process_ = 0;  // for the judge
     std::string id_;
     clock::time_point expires_at_{};
-    std::uint64_t polls_ = 0;                     // the last that was answered
+    std::uint64_t polls_ = 0;                      // the last that was answered
     std::optional<clock::time_point> asked_at_{};  // the next one, for the first time
     ending ending_ = ending::none;
     event wake_;

@@ -23,7 +23,8 @@ std::size_t nodes_of(const plan& how) {
 
 }  // namespace
 
-world::world(const plan& how) : at_(how), broken_(at_.kept, how.broken), clocked_(broken_) {
+world::world(const plan& how)
+    : at_(how), broken_(at_.kept, how.broken), clocked_(broken_), expiries_(how.seed ^ 24) {
     at_.reached = at_.is_cluster ? static_cast<store*>(&clocked_) : &broken_;
     at_.kept.observe(&at_.referee);
     for (std::size_t i = 0; i < nodes_of(how); ++i) {
@@ -229,14 +230,18 @@ new_task world::any_task() {
     const bool is_remote = !workers_.empty() && random.one_in(4);
     const bool is_stubborn = at_.settings.has(trouble::stubborn) && random.one_in(12);
     new_task made((is_remote ? "remote." : is_stubborn ? "stubborn." : "work.") + key);
+    const timestamp now = weir::detail::wall_time() +
+                          (at_.is_cluster ? std::chrono::microseconds(0) : at_.calendar_ahead);
     made.is_remote = is_remote;
     made.flow_key = key;
     made.queue = any_queue();
     made.priority = static_cast<std::int32_t>(random.below(3));
     if (random.one_in(4)) {
-        made.run_at = weir::detail::wall_time() +
-                      (at_.is_cluster ? std::chrono::microseconds(0) : at_.calendar_ahead) +
-                      std::chrono::milliseconds(random.below(20'000));
+        made.run_at = now + std::chrono::milliseconds(random.below(20'000));
+    }
+    if (expiries_.one_in(5)) {
+        made.expires_at =
+            made.run_at.value_or(now) + std::chrono::milliseconds(100 + expiries_.below(30'000));
     }
     made.retry.max_attempts = 1 + static_cast<std::uint32_t>(random.below(4));
     made.retry.backoff = std::chrono::milliseconds(100 + random.below(1000));

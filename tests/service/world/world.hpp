@@ -63,6 +63,7 @@ private:
     std::vector<handle<>> worker_runs_;
     std::set<std::string> limits_under_change_;  // queues
     std::uint64_t keys_ = 0;
+    dice expiries_;
 };
 
 }  // namespace weir::service::testing

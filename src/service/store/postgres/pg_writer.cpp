@@ -2,7 +2,8 @@
 // Each transaction locks the same row first, in a statement of its own: what it reads afterwards is
 // what the transactions before it have committed, of all nodes. So writes of several nodes exclude
 // each other as those of SQLite do, none can exceed a limit, and since there is only one lock,
-// there is no deadlock. The wait for the lock is bounded by lock_timeout.
+// there is no deadlock. The wait for the lock is bounded by lock_timeout. Writes that come during
+// the wait join the transaction.
 //
 // A transaction notes its number in the table of writers. If the answer to its COMMIT is lost, the
 // writer connects again, takes the lock, for which it waits until the former transaction has ended,
@@ -96,13 +97,14 @@ bool pg_writer::was_committed(std::int64_t number, bool is_synced) {
     }
 }
 
-template <class Join>
-void pg_writer::perform_once(batch& taken, Join join) {
+void pg_writer::perform_once(batch& taken, bool may_join) {
     ++number_;
     bool is_synced = true;
     try {
         begin();
-        join(taken);
+        if (may_join) {
+            line_.take(taken, most_together);
+        }
         is_synced = std::ranges::any_of(taken, &pg_write::is_synced);
         std::vector<sql_joint_work*> joint;
         for (const pg_write* const each : taken) {
@@ -129,12 +131,11 @@ void pg_writer::perform_once(batch& taken, Join join) {
     }
 }
 
-template <class Join>
-void pg_writer::perform_all(batch& taken, Join join) {
+void pg_writer::perform_all(batch& taken, bool may_join) {
     for (int attempt = 1;; ++attempt) {
         link_.open();  // a server that cannot be reached is left to the callers to try again
         try {
-            perform_once(taken, join);
+            perform_once(taken, may_join);
             return;
         } catch (const commit_unknown&) {
             throw;  // it may be committed: only those who asked for it can find out
@@ -163,7 +164,7 @@ std::exception_ptr pg_writer::told_error() const noexcept {
 void pg_writer::perform_alone(pg_write& one) noexcept {
     try {
         batch only(1, &one);
-        perform_all(only, [](batch&) {});
+        perform_all(only, false);
     } catch (...) {
         one.error = told_error();
     }
@@ -171,7 +172,7 @@ void pg_writer::perform_alone(pg_write& one) noexcept {
 
 void pg_writer::perform(batch& taken) noexcept {
     try {
-        perform_all(taken, [this](batch& joined) { line_.take(joined, most_together); });
+        perform_all(taken, true);
     } catch (const pg::connection_error&) {
         // Alone, they would only wait longer.
         for (pg_write* const each : taken) {

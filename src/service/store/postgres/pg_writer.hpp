@@ -28,10 +28,8 @@ private:
     std::exception_ptr told_error() const noexcept;
     void perform(batch& taken) noexcept;
     void perform_alone(pg_write& one) noexcept;
-    template <class Join>
-    void perform_all(batch& taken, Join join);
-    template <class Join>
-    void perform_once(batch& taken, Join join);
+    void perform_all(batch& taken, bool may_join);
+    void perform_once(batch& taken, bool may_join);
     void begin();
     // Whether the transaction with this number was committed, and is on the standbys that COMMIT
     // waits for if it was synced. Throws if that cannot be found out.
