@@ -40,6 +40,7 @@ public:
         std::fflush(nullptr);
         pid_ = ::fork();
         if (pid_ == 0) {
+            ::signal(SIGINT, SIG_DFL);  // shells ignore it for what runs in the background
             ::alarm(60);
             ::dup2(ends[1], 1);
             ::dup2(ends[1], 2);
