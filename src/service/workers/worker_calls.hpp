@@ -89,7 +89,7 @@ struct worker_heartbeat {
 
     std::vector<reported_run> running;
     std::size_t free = 0;
-    clock::duration poll_age{};  // since the worker's last poll
+    clock::duration poll_age{};                    // since the worker's last poll
     std::optional<std::uint64_t> answered_poll{};  // when it made the list; 0: none
 };
 

@@ -28,7 +28,7 @@ constexpr double max_handle_lease = 24 * 3600;
 constexpr double max_report_delay = 100 * 24 * 3600;
 constexpr std::size_t max_request_id = 200;
 constexpr std::int64_t max_poll = 9'007'199'254'740'991;  // exact in every language
-constexpr std::size_t max_report_text = 64 * 1024;  // of an error; less is stored
+constexpr std::size_t max_report_text = 64 * 1024;        // of an error; less is stored
 
 clock::duration to_duration(double seconds) {
     return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));

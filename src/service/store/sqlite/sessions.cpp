@@ -80,8 +80,7 @@ worker_answer session_writer::renew(const worker_beat& beat) {
     const bool is_overtaken =
         session_.count("UPDATE nodes SET expires_at = ?1 WHERE number = ?2 AND expires_at <= ?1",
                        number_of(beat.expires_at), worker->number) == 0;
-    const unlisted_runs rule(beat, is_overtaken, worker->known_claim, worker->beat_at,
-                             now_.steady);
+    const unlisted_runs rule(beat, is_overtaken, worker->known_claim, worker->beat_at, now_.steady);
     write_progress(session_, worker->number, beat.progress, events_);
     std::vector<run_row> unknown;
     std::set<std::pair<task_id, std::uint32_t>> listed;
