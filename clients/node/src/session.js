@@ -122,8 +122,7 @@ export class Engine {
         heartbeat: this.timing.heartbeat ?? heartbeat,
         wait: this.timing.wait ?? wait,
         poll: 0,
-        isAnswered: true,
-        answered: 0, // the last poll whose tasks are held
+        answered: 0, // the last poll that was; another one is repeated
         isExpired: false,
         isOver: false,
         isDrained: false,
@@ -261,9 +260,8 @@ export class Engine {
         continue;
       }
       const { session } = this;
-      if (session.isAnswered) {
+      if (session.answered === session.poll) {
         session.poll += 1;
-        session.isAnswered = false;
       }
       this.isPolling = true;
       let isGood = false;
@@ -290,13 +288,14 @@ export class Engine {
       const answer = await this.#ask(session, "/poll", body, session.wait + this.timing.readMargin, this.pollAbort.signal);
       if (answer.status === 200) {
         const { tasks } = parse(answer);
-        session.isAnswered = true;
-        this.#accept(session, tasks);
-        session.answered = session.poll;
+        try {
+          this.#accept(session, tasks);
+        } finally {
+          session.answered = session.poll;
+        }
         return true;
       }
       if (answer.status === 204) {
-        session.isAnswered = true;
         session.answered = session.poll;
         if (now() - began < session.wait * 0.9) {
           // Something has changed: a cancel, a drain. The heartbeat's answer says what.
@@ -310,7 +309,7 @@ export class Engine {
         return false;
       }
       if (answer.status === 409) {
-        session.isAnswered = true; // a later number was seen: go on with the next
+        session.answered = session.poll; // a later number was seen: go on with the next
         return false;
       }
       throw errorOf(answer);

@@ -37,9 +37,8 @@ class Poller:
             try:
                 if session is None:
                     continue
-                if session.is_answered:
+                if session.answered == session.poll:
                     session.poll += 1
-                    session.is_answered = False
                 is_good = self._poll(session, free, backoff)
             finally:
                 link.polled_at = time.monotonic()
@@ -59,12 +58,12 @@ class Poller:
                               link.poll_connection)
             if answer.status == 200:
                 tasks = answer.json()["tasks"]
-                session.is_answered = True
-                self._accept(session, tasks)
-                session.answered = session.poll
+                try:
+                    self._accept(session, tasks)
+                finally:
+                    session.answered = session.poll
                 return True
             if answer.status == 204:
-                session.is_answered = True
                 session.answered = session.poll
                 took = time.monotonic() - began
                 if took < session.wait * 0.9:
@@ -76,7 +75,7 @@ class Poller:
                 link.end_session(session)
                 return False
             if answer.status == 409:
-                session.is_answered = True   # a later number was seen: go on with the next
+                session.answered = session.poll   # a later number was seen: go on with the next
                 return False
             raise answer.error()
         except (WeirError, KeyError, TypeError) as error:

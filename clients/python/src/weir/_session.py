@@ -35,8 +35,7 @@ class Session:
         self.wait = min(float(answer["wait"]), timing.wait)
         self.lease_until = asked_at + self.lease
         self.poll = 0               # number of the last poll
-        self.is_answered = True     # that poll was; else it is repeated under its number
-        self.answered = 0           # number of the last poll whose tasks are held
+        self.answered = 0           # of the last that was answered; another one is repeated
         self.is_expired = False     # the lease ran out, and no heartbeat was answered since
         self.is_over = False        # the service does not know it any more
         self.is_drained = False     # the service wants no more polls
