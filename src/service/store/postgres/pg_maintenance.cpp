@@ -7,6 +7,7 @@
 #include "service/store/postgres/pg_maintenance.hpp"
 
 #include <condition_variable>
+#include <mutex>
 #include <optional>
 
 namespace weir::service::detail {
@@ -99,13 +100,11 @@ pg_maintainer::pg_maintainer(const pg_settings& settings, const pg_maintenance_l
 
 void pg_maintainer::run(const std::stop_token& stopped) {
     std::mutex guard;
-    std::condition_variable_any never;
+    std::condition_variable_any wake;
     std::unique_lock lock(guard);
-    while (!stopped.stop_requested()) {
-        never.wait_for(lock, stopped, limits_.pause, [] { return false; });
-        if (!stopped.stop_requested()) {
-            look(stopped);
-        }
+    const auto has_ended = [&stopped] { return stopped.stop_requested(); };
+    while (!wake.wait_for(lock, stopped, limits_.pause, has_ended)) {
+        look(stopped);
     }
 }
 
