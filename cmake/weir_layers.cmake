@@ -10,9 +10,7 @@
 #       USES <target>...       header-only targets that its sources need and its users do not
 #       PACKAGES <package>...  the CMake packages these come from, for users of the installed Weir
 #       PKG_CONFIG <module>... their modules for pkg-config, and flags for those that have none
-#       DEBIAN <package>...    Debian packages that bring them, for the message and the package
-#       TOGETHER <count>)      sources compiled as one, at most: less than WEIR_UNITY_SIZE for a
-#                              layer that is edited often
+#       DEBIAN <package>...    Debian packages that bring them, for the message and the package)
 #
 # makes `weir_<name>` with the alias `weir::<name>`, or says why not: a layer whose libraries are
 # missing is left out and the rest still builds. So are layers that WEIR_ONLY_LAYERS does not name.
@@ -25,7 +23,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/weir_embed_assets.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/weir_unity.cmake")
 
 function(weir_add_layer name)
-    cmake_parse_arguments(PARSE_ARGV 1 layer "" "TOGETHER"
+    cmake_parse_arguments(PARSE_ARGV 1 layer "" ""
         "FOLDERS;HEADERS;LAYERS;LINK;USES;PACKAGES;PKG_CONFIG;DEBIAN")
 
     if(WEIR_ONLY_LAYERS AND NOT name IN_LIST WEIR_ONLY_LAYERS)
@@ -76,7 +74,7 @@ function(weir_add_layer name)
         VERSION ${PROJECT_VERSION}
         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
-    weir_compile_together(weir_${name} ${layer_TOGETHER})
+    weir_compile_together(weir_${name})
 
     set_property(GLOBAL APPEND PROPERTY WEIR_LAYERS ${name})
     _weir_stack(stack ${name} "${layer_LAYERS}")

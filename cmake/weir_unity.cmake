@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# weir_compile_together(<target> [<count>]): compiles several sources of the target as one where
-# WEIR_UNITY is on; at most <count> if given and smaller than WEIR_UNITY_SIZE. The headers that they
-# share are then read once, which takes a third of the processor time of a build from nothing.
-# Sources of a layer therefore have no names in common in their unnamed namespaces.
+# weir_compile_together(<target>): compiles several sources of the target as one where WEIR_UNITY is
+# on. The headers that they share are then read once, which takes a third of the processor time of a
+# build from nothing. Sources of a layer therefore have no names in common in their unnamed
+# namespaces.
 
 option(WEIR_UNITY "Compile several sources as one: a faster build from nothing" OFF)
 set(WEIR_UNITY_SIZE 24 CACHE STRING "Sources that are compiled as one, at most; 0: all of a target")
@@ -13,9 +13,6 @@ function(weir_compile_together target)
         return()
     endif()
     set(size ${WEIR_UNITY_SIZE})
-    if(ARGN AND ARGN LESS size)
-        set(size ${ARGN})
-    endif()
     if(size GREATER 0)
         # Even parts: the largest decides how long the last one takes.
         get_target_property(sources ${target} SOURCES)
