@@ -20,6 +20,9 @@ namespace weir::service::detail {
 
 using sql_values = std::vector<sqlite::value>;
 
+// Rows of a statement for many: PostgreSQL performs it while the caller prepares the next one.
+inline constexpr std::size_t rows_together = 250;
+
 // The rows of a query that was made for many sets of parameters.
 class sql_groups {
 public:
@@ -56,6 +59,27 @@ public:
     virtual sqlite::rows take() = 0;
 };
 
+// The same of a query for many sets of parameters.
+class sql_group_answer {
+public:
+    sql_group_answer() = default;
+    sql_group_answer(const sql_group_answer&) = delete;
+    sql_group_answer& operator=(const sql_group_answer&) = delete;
+    virtual ~sql_group_answer() = default;
+    virtual sql_groups take() = 0;
+};
+
+// Rows that statements under way have changed.
+class sql_changes {
+public:
+    sql_changes() = default;
+    sql_changes(const sql_changes&) = delete;
+    sql_changes& operator=(const sql_changes&) = delete;
+    virtual ~sql_changes() = default;
+    // Once, before the transaction ends.
+    virtual std::vector<sqlite::rows> take() = 0;
+};
+
 class sql_session {
 public:
     sql_session() = default;
@@ -89,7 +113,12 @@ public:
     }
     virtual void perform_rows() {}  // those that wait
     // The same query for many sets of parameters, of the same number.
-    virtual sql_groups query_each(std::string_view sql, std::vector<sql_values> sets) {
+    sql_groups query_each(std::string_view sql, std::vector<sql_values> sets) {
+        return ask_each(sql, std::move(sets))->take();
+    }
+    // Its rows are needed later: PostgreSQL performs it while the caller goes on.
+    virtual std::unique_ptr<sql_group_answer> ask_each(std::string_view sql,
+                                                       std::vector<sql_values> sets) {
         std::vector<sqlite::rows> parts;
         std::vector<sql_groups::group> groups;
         parts.reserve(sets.size());
@@ -98,8 +127,15 @@ public:
             parts.push_back(fetch(sql, std::move(each)));
             groups.push_back({parts.size() - 1, 0, parts.back().size()});
         }
-        return {std::move(parts), std::move(groups)};
+        return std::make_unique<ready_groups>(sql_groups(std::move(parts), std::move(groups)));
     }
+
+    // UPDATE ... WHERE key = ? [AND ...] RETURNING ..., for one set of parameters or more, with
+    // different keys. The last parameter is in the condition. It returns columns that it does not
+    // change, and the rows come in any order. PostgreSQL performs it as one statement, while the
+    // caller goes on.
+    virtual std::unique_ptr<sql_changes> change_each(std::string_view sql,
+                                                     std::vector<sql_values> sets) = 0;
 
     // A query whose rows are needed later: PostgreSQL gets many of them in one packet.
     template <class... Parameters>
@@ -146,6 +182,14 @@ private:
 
     private:
         sqlite::rows found_;
+    };
+    class ready_groups final : public sql_group_answer {
+    public:
+        explicit ready_groups(sql_groups found) noexcept : found_(std::move(found)) {}
+        sql_groups take() override { return std::move(found_); }
+
+    private:
+        sql_groups found_;
     };
 };
 

@@ -45,6 +45,33 @@ TEST(PgManyRows, AnUpdateFindsItsRowsByKeyOrByTheirPlace) {
               "FROM \"s\".t WHERE id = q.p3 OFFSET 0) AS x WHERE t.ctid = x.place");
 }
 
+TEST(PgManyRows, AnUpdateReturnsWhatItIsAskedFor) {
+    pg_many_rows update("UPDATE \"s\".t SET a = $1 WHERE id = $2 AND run = $3 RETURNING id, b");
+    const sets alike = {sql_session::values_of(1, 10, 7), sql_session::values_of(1, 11, 7)};
+    EXPECT_EQ(update.make(alike).sql,
+              "UPDATE \"s\".t SET a = $1 WHERE id = ANY($2::bigint[]) AND run = $3 RETURNING id, b");
+    const sets different = {sql_session::values_of(1, 10, 7), sql_session::values_of(1, 11, 8)};
+    EXPECT_EQ(update.make(different).sql,
+              "UPDATE \"s\".t SET a = $1 FROM unnest($2::bigint[], $3::bigint[]) AS q(p2, p3) CROSS "
+              "JOIN LATERAL (SELECT ctid AS place FROM \"s\".t WHERE id = q.p2 AND run = q.p3 "
+              "OFFSET 0) AS x WHERE t.ctid = x.place RETURNING id, b");
+}
+
+// Only a parameter that a condition compares with a column alone can be an array.
+TEST(PgManyRows, AParameterThatStandsTwiceIsNoKey) {
+    pg_many_rows twice("UPDATE \"s\".t SET a = $1 WHERE id = $1");
+    const sets rows = {sql_session::values_of(1), sql_session::values_of(2)};
+    EXPECT_EQ(twice.make(rows).sql,
+              "UPDATE \"s\".t SET a = q.p1 FROM unnest($1::bigint[]) AS q(p1) CROSS JOIN LATERAL "
+              "(SELECT ctid AS place FROM \"s\".t WHERE id = q.p1 OFFSET 0) AS x WHERE t.ctid = "
+              "x.place");
+    pg_many_rows longer("UPDATE \"s\".t SET a = $1 WHERE b = $11 AND id = $2");
+    const sets eleven = {sql_session::values_of(1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 5),
+                         sql_session::values_of(1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 5)};
+    EXPECT_EQ(longer.make(eleven).sql,
+              "UPDATE \"s\".t SET a = $1 WHERE b = $11 AND id = ANY($2::bigint[])");
+}
+
 TEST(PgManyRows, AQueryNumbersItsSets) {
     pg_many_rows query("SELECT a FROM \"s\".t WHERE line = $1 ORDER BY id LIMIT $2");
     const sets lines = {sql_session::values_of(8, 5), sql_session::values_of(16, 5)};

@@ -29,10 +29,12 @@ value row::operator[](std::size_t column) const {
         db::detail::throw_no_column(column, size());
     }
     const int index = static_cast<int>(column);
+    if (PQgetisnull(result_, index_, index) != 0) {
+        return {result_, index, PQftype(result_, index), {}, true};
+    }
     const std::string_view text(PQgetvalue(result_, index_, index),
                                 static_cast<std::size_t>(PQgetlength(result_, index_, index)));
-    return {result_, index, PQftype(result_, index), text,
-            PQgetisnull(result_, index_, index) != 0};
+    return {result_, index, PQftype(result_, index), text, false};
 }
 
 std::size_t row::index_of(std::string_view column) const {

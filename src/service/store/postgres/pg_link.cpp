@@ -59,6 +59,7 @@ sqlite::rows to_rows(const pg::rows& from, std::size_t first = 0) {
     columns.erase(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(first));
     const std::size_t end = columns.size() + first;
     sqlite::rows all(std::move(columns));
+    all.reserve(from.size());
     for (const pg::row each : from) {
         for (std::size_t i = first; i < end; ++i) {
             all.add(to_value(each[i]));
@@ -210,7 +211,7 @@ void pg_link::check_for_lost_clients() {
 }
 
 void pg_link::check_server_of_pooler() {
-    send(session_settings(settings_.options, true), {});
+    send({session_settings(settings_.options, true), {}});
     const pg::rows found = ask(identity_sql(history_.is_known()));
     const pg_identity other = read_identity(found[0]);
     if (other.is_standby || other.history != history_) {
@@ -236,10 +237,10 @@ void pg_link::note_loss(const db::error& error, std::uint64_t generation) {
 
 // ---- statements
 
-task<> pg_link::perform(pg_link& link, std::uint64_t generation, std::string sql,
-                        std::vector<pg::parameter> parameters, std::shared_ptr<answer> to) {
+task<> pg_link::perform(pg_link& link, std::uint64_t generation, request made,
+                        std::shared_ptr<answer> to) {
     try {
-        pg::rows rows = co_await link.connection_->query(std::move(sql), std::move(parameters));
+        pg::rows rows = co_await link.connection_->query(std::move(made.sql), std::move(made.parameters));
         if (to != nullptr) {
             to->rows = std::move(rows);
         }
@@ -276,20 +277,20 @@ void pg_link::rethrow_sent() {
     }
 }
 
-void pg_link::send(std::string sql, std::vector<pg::parameter> parameters) {
+void pg_link::send(request made) {
     if (!is_open()) {
         throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
     }
     sent_.push_back(
-        loop_.spawn(perform(*this, generation_, std::move(sql), std::move(parameters), nullptr)));
+        loop_.spawn(perform(*this, generation_, std::move(made), nullptr)));
 }
 
-pg::rows pg_link::await(std::string sql, std::vector<pg::parameter> parameters) {
+pg::rows pg_link::await(request made) {
     if (!is_open()) {
         throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
     }
     const auto result = std::make_shared<answer>();
-    run_limited(perform(*this, generation_, std::move(sql), std::move(parameters), result));
+    run_limited(perform(*this, generation_, std::move(made), result));
     rethrow_sent();
     if (result->error != nullptr) {
         std::rethrow_exception(result->error);
@@ -300,50 +301,113 @@ pg::rows pg_link::await(std::string sql, std::vector<pg::parameter> parameters) 
 class pg_link::sent_answer final : public sql_answer {
 public:
     sent_answer(pg_link& link, std::shared_ptr<answer> to, handle<void> sent)
-        : link_(link), answer_(std::move(to)), sent_(std::move(sent)) {}
+        : link_(&link), answer_(std::move(to)), sent_(std::move(sent)) {}
+    sent_answer(sent_answer&& other) noexcept
+        : link_(other.link_), answer_(std::move(other.answer_)), sent_(std::move(other.sent_)) {}
 
-    sqlite::rows take() override {
-        link_.run_limited(sent_);
-        if (link_.sent_error_ != nullptr) {
-            std::rethrow_exception(link_.sent_error_);
+    sqlite::rows take() override { return to_rows(receive()); }
+    const pg::rows& receive() {
+        link_->run_limited(sent_);
+        if (link_->sent_error_ != nullptr) {
+            std::rethrow_exception(link_->sent_error_);
         }
         if (answer_->error != nullptr) {
             std::rethrow_exception(answer_->error);
         }
-        return to_rows(answer_->rows);
+        return answer_->rows;
     }
 
 private:
-    pg_link& link_;
+    pg_link* link_;
     std::shared_ptr<answer> answer_;
     handle<void> sent_;
 };
 
-std::unique_ptr<sql_answer> pg_link::start(std::string_view sql, sql_values parameters) {
-    perform_rows();
+// For several sets, each row begins with the number of its set, from 1.
+class pg_link::sent_groups final : public sql_group_answer {
+public:
+    sent_groups(sent_answer&& sent, std::size_t sets) : sent_(std::move(sent)), groups_(sets) {}
+
+    sql_groups take() override {
+        const pg::rows& found = sent_.receive();
+        std::vector<sqlite::rows> parts;
+        if (groups_.size() == 1) {
+            groups_.front().size = found.size();
+            parts.push_back(to_rows(found));
+        } else {
+            for (std::size_t i = 0; i < found.size(); ++i) {
+                sql_groups::group& in = groups_.at(found[i].get<std::size_t>(0) - 1);
+                in.first = in.size == 0 ? i : in.first;
+                ++in.size;
+            }
+            parts.push_back(to_rows(found, 1));
+        }
+        return {std::move(parts), std::move(groups_)};
+    }
+
+private:
+    sent_answer sent_;
+    std::vector<sql_groups::group> groups_;
+};
+
+class pg_link::sent_changes final : public sql_changes {
+public:
+    explicit sent_changes(sent_answer&& sent) : sent_(std::move(sent)) {}
+
+    std::vector<sqlite::rows> take() override {
+        std::vector<sqlite::rows> changed;
+        changed.push_back(sent_.take());
+        return changed;
+    }
+
+private:
+    sent_answer sent_;
+};
+
+pg_link::sent_answer pg_link::send_query(request made) {
     if (!is_open()) {
         throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
     }
     const auto to = std::make_shared<answer>();
-    handle<void> sent = loop_.spawn(
-        perform(*this, generation_, dialect_.statement(sql), to_parameters(parameters), to));
-    return std::make_unique<sent_answer>(*this, to, std::move(sent));
+    return {*this, to,
+            loop_.spawn(perform(*this, generation_, std::move(made), to))};
+}
+
+std::unique_ptr<sql_answer> pg_link::start(std::string_view sql, sql_values parameters) {
+    perform_rows();
+    return std::make_unique<sent_answer>(
+        send_query(for_one(sql, parameters)));
 }
 
 void pg_link::run(std::string_view sql, sql_values parameters) {
     perform_rows();
-    send(dialect_.statement(sql), to_parameters(parameters));
+    send(for_one(sql, parameters));
 }
 
 std::int64_t pg_link::change(std::string_view sql, sql_values parameters) {
     perform_rows();
     return static_cast<std::int64_t>(
-        await(dialect_.statement(sql), to_parameters(parameters)).affected());
+        await(for_one(sql, parameters)).affected());
 }
 
 sqlite::rows pg_link::fetch(std::string_view sql, sql_values parameters) {
     perform_rows();
-    return to_rows(await(dialect_.statement(sql), to_parameters(parameters)));
+    return to_rows(await(for_one(sql, parameters)));
+}
+
+pg_link::request pg_link::for_one(std::string_view sql, const sql_values& parameters) {
+    return {dialect_.statement(sql), to_parameters(parameters)};
+}
+
+// One statement for all of them.
+pg_link::request pg_link::for_each(std::string_view sql, std::span<const sql_values> sets) {
+    return sets.size() == 1 ? for_one(sql, sets.front()) : many_rows(sql).make(sets);
+}
+
+// The server gets what was sent, and works on it while the caller goes on.
+void pg_link::flush() {
+    while (loop_.poll()) {
+    }
 }
 
 // ---- many rows
@@ -354,7 +418,6 @@ pg_many_rows& pg_link::many_rows(std::string_view sql) {
 }
 
 void pg_link::run_row(std::string_view sql, sql_values parameters) {
-    constexpr std::size_t most_rows = 1000;
     constexpr std::size_t most_bytes = std::size_t{4} << 20;
     for (const sqlite::value& each : parameters) {
         waiting_bytes_ += each.text() != nullptr ? each.text()->size() : 0;
@@ -365,8 +428,9 @@ void pg_link::run_row(std::string_view sql, sql_values parameters) {
         batch = std::prev(waiting_.end());
     }
     batch->rows.push_back(std::move(parameters));
-    if (batch->rows.size() >= most_rows || waiting_bytes_ >= most_bytes) {
+    if (batch->rows.size() >= rows_together || waiting_bytes_ >= most_bytes) {
         perform_rows();
+        flush();
     }
 }
 
@@ -376,31 +440,27 @@ void pg_link::perform_rows() {
     }
     waiting_bytes_ = 0;
     for (const row_batch& each : std::exchange(waiting_, {})) {
-        if (each.rows.size() == 1) {
-            send(dialect_.statement(each.sql), to_parameters(each.rows.front()));
-        } else {
-            pg_many_rows::request made = many_rows(each.sql).make(each.rows);
-            send(std::move(made.sql), std::move(made.parameters));
-        }
+        send(for_each(each.sql, each.rows));
     }
 }
 
-sql_groups pg_link::query_each(std::string_view sql, std::vector<sql_values> sets) {
-    if (sets.size() < 2) {
-        return sql_session::query_each(sql, std::move(sets));
+std::unique_ptr<sql_group_answer> pg_link::ask_each(std::string_view sql,
+                                                    std::vector<sql_values> sets) {
+    if (sets.empty()) {
+        return sql_session::ask_each(sql, std::move(sets));
     }
     perform_rows();
-    pg_many_rows::request made = many_rows(sql).make(sets);
-    const pg::rows found = await(std::move(made.sql), std::move(made.parameters));
-    std::vector<sql_groups::group> groups(sets.size());
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        sql_groups::group& in = groups.at(found[i].get<std::size_t>(0) - 1);
-        in.first = in.size == 0 ? i : in.first;
-        ++in.size;
-    }
-    std::vector<sqlite::rows> parts;
-    parts.push_back(to_rows(found, 1));
-    return {std::move(parts), std::move(groups)};
+    auto sent = std::make_unique<sent_groups>(send_query(for_each(sql, sets)), sets.size());
+    flush();
+    return sent;
+}
+
+std::unique_ptr<sql_changes> pg_link::change_each(std::string_view sql,
+                                                  std::vector<sql_values> sets) {
+    perform_rows();
+    auto sent = std::make_unique<sent_changes>(send_query(for_each(sql, sets)));
+    flush();
+    return sent;
 }
 
 void pg_link::script(std::string sql, clock::duration time) {
@@ -408,11 +468,11 @@ void pg_link::script(std::string sql, clock::duration time) {
 }
 
 pg::rows pg_link::ask(std::string sql) {
-    return await(std::move(sql), {});
+    return await({std::move(sql), {}});
 }
 
 void pg_link::wait_briefly_for_locks() {
-    send("SET LOCAL lock_timeout = '200ms'", {});
+    send({"SET LOCAL lock_timeout = '200ms'", {}});
 }
 
 std::optional<timestamp> pg_link::server_time() {
@@ -457,14 +517,14 @@ std::optional<old_transaction> pg_link::oldest_transaction() {
 // ---- transactions
 
 void pg_link::begin_writing() {
-    send("BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", {});
+    send({"BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE", {}});
     if (is_pooled_) {
         check_server_of_pooler();
     }
 }
 
 void pg_link::begin_reading() {
-    send("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", {});
+    send({"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", {}});
     if (is_pooled_) {
         check_server_of_pooler();
     }
@@ -473,10 +533,10 @@ void pg_link::begin_reading() {
 void pg_link::commit(bool is_synced) {
     perform_rows();
     if (!is_synced) {
-        send("SET LOCAL synchronous_commit = local", {});
+        send({"SET LOCAL synchronous_commit = local", {}});
     }
     try {
-        await("COMMIT", {});
+        await({"COMMIT", {}});
     } catch (const pg::connection_error& error) {
         throw commit_unknown(error.what(), db::retry_advice::if_harmless);
     } catch (const pg::error& error) {
@@ -500,7 +560,7 @@ void pg_link::roll_back() noexcept {
     waiting_bytes_ = 0;
     try {
         sent_error_ = nullptr;
-        await("ROLLBACK", {});
+        await({"ROLLBACK", {}});
     } catch (const std::exception&) {
         // Statements before it may have failed. The transaction is over, unless the connection is.
     }

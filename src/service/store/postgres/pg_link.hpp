@@ -22,6 +22,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -87,7 +88,10 @@ public:
     void run(std::string_view sql, sql_values parameters) override;
     void run_row(std::string_view sql, sql_values parameters) override;
     void perform_rows() override;
-    sql_groups query_each(std::string_view sql, std::vector<sql_values> sets) override;
+    std::unique_ptr<sql_group_answer> ask_each(std::string_view sql,
+                                               std::vector<sql_values> sets) override;
+    std::unique_ptr<sql_changes> change_each(std::string_view sql,
+                                             std::vector<sql_values> sets) override;
     std::int64_t change(std::string_view sql, sql_values parameters) override;
     sqlite::rows fetch(std::string_view sql, sql_values parameters) override;
     std::unique_ptr<sql_answer> start(std::string_view sql, sql_values parameters) override;
@@ -108,6 +112,7 @@ public:
     bool is_pooled() const noexcept { return is_pooled_; }
 
 private:
+    using request = pg_many_rows::request;
     struct answer {
         std::exception_ptr error;
         pg::rows rows;
@@ -118,6 +123,8 @@ private:
         std::vector<sql_values> rows;
     };
     class sent_answer;
+    class sent_groups;
+    class sent_changes;
 
     void set_up(pg_primary&& found);
     void check_for_lost_clients();
@@ -125,15 +132,19 @@ private:
     void check_server_of_pooler();
     void note_loss(const db::error& error, std::uint64_t generation);
     pg_many_rows& many_rows(std::string_view sql);
-    void send(std::string sql, std::vector<pg::parameter> parameters);
-    pg::rows await(std::string sql, std::vector<pg::parameter> parameters);
+    request for_one(std::string_view sql, const sql_values& parameters);
+    request for_each(std::string_view sql, std::span<const sql_values> sets);
+    void send(request made);
+    sent_answer send_query(request made);
+    void flush();
+    pg::rows await(request made);
     template <class Work>
     decltype(auto) run_loop(Work&& work);
     template <class Work>
     void run_limited(Work&& work, clock::duration more = {});
     void rethrow_sent();
-    static task<> perform(pg_link& link, std::uint64_t generation, std::string sql,
-                          std::vector<pg::parameter> parameters, std::shared_ptr<answer> to);
+    static task<> perform(pg_link& link, std::uint64_t generation, request made,
+                          std::shared_ptr<answer> to);
 
     const pg_settings& settings_;
     std::string role_;

@@ -3,10 +3,10 @@
 //
 //     INSERT INTO t(a, b) VALUES ($1, $2)
 //         INSERT INTO t(a, b) SELECT q.p1, $2 FROM unnest(...) AS q
-//     UPDATE t SET a = $1 WHERE id = $2
-//         UPDATE t SET a = $1 WHERE id = ANY($2)
+//     UPDATE t SET a = $1 WHERE id = $2 RETURNING b
+//         UPDATE t SET a = $1 WHERE id = ANY($2) RETURNING b
 //         UPDATE t SET a = q.p1 FROM unnest(...) AS q CROSS JOIN LATERAL (SELECT ctid AS place
-//             FROM t WHERE id = q.p2 OFFSET 0) AS x WHERE t.ctid = x.place
+//             FROM t WHERE id = q.p2 OFFSET 0) AS x WHERE t.ctid = x.place RETURNING b
 //     SELECT a FROM t WHERE id = $1
 //         SELECT q.n, x.* FROM unnest(...) AS q CROSS JOIN LATERAL (SELECT a FROM t WHERE id = q.p1
 //             OFFSET 0) AS x
@@ -31,6 +31,7 @@ namespace {
 
 constexpr std::string_view values_word = " VALUES (";
 constexpr std::string_view where_word = " WHERE ";
+constexpr std::string_view returning_word = " RETURNING ";
 
 bool is_digit(char each) noexcept {
     return std::isdigit(static_cast<unsigned char>(each)) != 0;
@@ -228,35 +229,48 @@ std::string pg_many_rows::write_insert(const std::string& source) const {
            with_columns(all.substr(end + 1));
 }
 
-// Whether the rows differ by their key alone: the statement ends with '= $key', and has it nowhere
-// else.
-bool pg_many_rows::is_only_key(std::size_t& key) const {
+// Where the condition '= $key' of an UPDATE begins, if the rows differ by that parameter alone.
+std::optional<std::size_t> pg_many_rows::only_key() const {
     if (std::ranges::count(columns_, column::same) + 1 != std::ssize(columns_)) {
-        return false;
+        return std::nullopt;
     }
+    const std::string condition = "= $" + std::to_string(key_column() + 1);
+    const auto is_whole = [&](std::size_t at) {
+        const std::size_t end = at + condition.size();
+        return end == sql_.size() || !is_digit(sql_[end]);
+    };
+    const std::size_t at = sql_.rfind(condition);
+    return at != std::string::npos && at > position_of(where_word, sql_) && is_whole(at) &&
+                   sql_.find(condition.substr(2)) == at + 2
+               ? std::optional(at)
+               : std::nullopt;
+}
+
+// The first that is an array.
+std::size_t pg_many_rows::key_column() const noexcept {
     const auto found =
         std::ranges::find_if(columns_, [](column each) { return each != column::same; });
-    key = static_cast<std::size_t>(found - columns_.begin()) + 1;
-    const std::string name = "$" + std::to_string(key);
-    const std::size_t at = sql_.find(name);
-    return at + name.size() == sql_.size() && sql_.ends_with(" = " + name);
+    return static_cast<std::size_t>(found - columns_.begin());
 }
 
 std::string pg_many_rows::write_update(const std::string& source) const {
-    std::size_t key = 0;
-    if (is_only_key(key)) {
-        const std::string name = "$" + std::to_string(key);
-        const char* const type = columns_[key - 1] == column::integers ? "bigint" : "text";
-        return sql_.substr(0, sql_.size() - name.size()) + "ANY(" + name + "::" + type + "[])";
-    }
     const std::string_view all = sql_;
+    if (const std::optional<std::size_t> at = only_key()) {
+        const std::string name = "$" + std::to_string(key_column() + 1);
+        const char* const type = columns_[key_column()] == column::integers ? "bigint" : "text";
+        std::string sql(all.substr(0, *at));
+        sql.append("= ANY(").append(name).append("::").append(type).append("[])");
+        return sql.append(all.substr(*at + 2 + name.size()));
+    }
     const std::size_t where = position_of(where_word, all);
+    const std::size_t returning = std::min(all.find(returning_word), all.size());
     const std::size_t begin = std::string_view("UPDATE ").size();
     const std::string table(all.substr(begin, all.find(' ', begin) - begin));
     return with_columns(all.substr(0, where)) + " FROM " + source +
            " CROSS JOIN LATERAL (SELECT ctid AS place FROM " + table +
-           with_columns(all.substr(where)) + " OFFSET 0) AS x WHERE " +
-           table.substr(table.rfind('.') + 1) + ".ctid = x.place";
+           with_columns(all.substr(where, returning - where)) + " OFFSET 0) AS x WHERE " +
+           table.substr(table.rfind('.') + 1) + ".ctid = x.place" +
+           with_columns(all.substr(returning));
 }
 
 }  // namespace weir::service::detail

@@ -7,6 +7,7 @@
 #include <weir/db/pg/parameter.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,7 +39,8 @@ private:
     std::string write_insert(const std::string& source) const;
     std::string write_update(const std::string& source) const;
     std::string with_columns(std::string_view sql) const;
-    bool is_only_key(std::size_t& key) const;
+    std::optional<std::size_t> only_key() const;
+    std::size_t key_column() const noexcept;
 
     std::string sql_;
     statement what_;

@@ -237,11 +237,14 @@ void claim_operation::fetch() {
             }
         }
     }
-    wanted = fetch(wanted);
+    fetch(wanted);
+    std::erase_if(wanted, [](const fetch_turn& each) {
+        return each.flow->taken == each.flow->turns.size() || !each.flow->row->head.has_value();
+    });
     for (const fetch_turn& each : wanted) {
         each.flow->row->head.reset();
     }
-    fetch(wanted);
+    fetch(std::move(wanted));
     for (queue_turns& queue : candidates_) {
         for (flow_turns& flow : queue.flows) {
             take_rates(queue, flow);
@@ -249,48 +252,81 @@ void claim_operation::fetch() {
     }
 }
 
-// Returns those whose search is to be repeated.
-std::vector<claim_operation::fetch_turn> claim_operation::fetch(
-    const std::vector<fetch_turn>& wanted) {
-    static const auto make_sql = [](std::string_view condition) {
-        return "SELECT " + std::string(task_columns) + " FROM tasks WHERE line = ?" +
-               std::string(condition) + " ORDER BY rank, id LIMIT ?";
-    };
-    static const std::string from_start = make_sql("");
-    static const std::string from_head = make_sql(" AND (rank, id) >= (?, ?)");
-    const bool has_heads = session_.keeps_dead_rows();
-    std::vector<sql_values> lines;
-    lines.reserve(wanted.size());
-    for (const auto& [queue, flow] : wanted) {
-        const std::int64_t line = due_line(flow->row->id);
-        constexpr place_in_line start{std::numeric_limits<std::int64_t>::min(), 0};
-        const place_in_line head = flow->row->head.value_or(start);
-        lines.push_back(has_heads
-                            ? sql_session::values_of(line, head.rank, head.id, flow->turns.size())
-                            : sql_session::values_of(line, flow->turns.size()));
+// A part of the tasks at a time, so that PostgreSQL finds the next ones while these are started.
+void claim_operation::fetch(std::vector<fetch_turn> wanted) {
+    constexpr place_in_line start_of_line{std::numeric_limits<std::int64_t>::min(), 0};
+    for (const fetch_turn& each : wanted) {
+        each.flow->next = each.flow->row->head.value_or(start_of_line);
+        each.flow->asked = each.flow->taken;
     }
-    const sql_groups found =
-        session_.query_each(has_heads ? from_head : from_start, std::move(lines));
-    std::vector<fetch_turn> incomplete;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const auto& [queue, flow] = wanted[i];
-        if (flow->row->head.has_value() && found.count(i) < flow->turns.size()) {
-            incomplete.push_back(wanted[i]);
+    std::span<const fetch_turn> left = wanted;
+    fetch_part part = ask(left);
+    while (!part.shares.empty()) {
+        const sql_groups found = part.answer->take();
+        note_places(part, found);
+        fetch_part next = ask(left);
+        start(part, found);
+        part = std::move(next);
+    }
+}
+
+// For the first of these flows, which leave the list when all of their tasks are asked for.
+claim_operation::fetch_part claim_operation::ask(std::span<const fetch_turn>& wanted) {
+    static const std::string sql =
+        "SELECT " + std::string(task_columns) +
+        " FROM tasks WHERE line = ? AND (rank, id) >= (?, ?) ORDER BY rank, id LIMIT ?";
+    fetch_part part;
+    std::vector<sql_values> lines;
+    std::size_t room = rows_together;
+    while (room > 0 && !wanted.empty()) {
+        flow_turns& flow = *wanted.front().flow;
+        const std::size_t count = std::min(room, flow.turns.size() - flow.asked);
+        if (count > 0) {
+            lines.push_back(sql_session::values_of(due_line(flow.row->id), flow.next.rank,
+                                                   flow.next.id, count));
+            part.shares.push_back({wanted.front(), count});
+        }
+        flow.asked += count;
+        room -= count;
+        if (flow.asked == flow.turns.size()) {
+            wanted = wanted.subspan(1);
+        }
+    }
+    if (!lines.empty()) {
+        part.answer = session_.ask_each(sql, std::move(lines));
+    }
+    return part;
+}
+
+// Where the flows' next tasks are: of those found, none is started yet.
+void claim_operation::note_places(const fetch_part& part, const sql_groups& found) {
+    for (std::size_t i = 0; i < part.shares.size(); ++i) {
+        flow_turns& flow = *part.shares[i].from.flow;
+        if (found.count(i) < part.shares[i].count) {
+            flow.asked = flow.turns.size();  // there are no more
+        }
+        if (found.count(i) == 0) {
             continue;
         }
+        const sqlite::row last = found.row(i, found.count(i) - 1);
+        const place_in_line place{-last.get<std::int64_t>(3), last.get<std::int64_t>(0)};
+        flow.next = {place.rank, place.id + 1};
+        if (session_.keeps_dead_rows()) {
+            flow.row->head = place;
+        }
+    }
+}
+
+void claim_operation::start(const fetch_part& part, const sql_groups& found) {
+    for (std::size_t i = 0; i < part.shares.size(); ++i) {
+        const auto& [queue, flow] = part.shares[i].from;
         for (std::size_t k = 0; k < found.count(i); ++k) {
             const std::size_t turn = flow->turns[flow->taken++];
             if (!start(found.row(i, k), turn, {*queue->row, *flow->row, nullptr})) {
                 ++flow->not_started;
             }
         }
-        if (has_heads && found.count(i) > 0) {
-            const sqlite::row last = found.row(i, found.count(i) - 1);
-            const auto id = last.get<std::int64_t>(0);
-            flow->row->head = {-last.get<std::int64_t>(3), id};
-        }
     }
-    return incomplete;
 }
 
 void claim_operation::take_rates(queue_turns& queue, flow_turns& flow) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace weir::service::detail {
@@ -43,6 +44,8 @@ private:
         std::optional<branch_walk> walk;  // if it has ready branches
         std::uint64_t taken = 0;          // from the walk
         std::uint64_t not_started = 0;    // of those that were fetched
+        place_in_line next;               // where the next ones are fetched from
+        std::size_t asked = 0;            // tasks of the turns, by now
     };
     struct queue_turns {
         queue_row* row = nullptr;
@@ -63,9 +66,21 @@ private:
         queue_turns* queue = nullptr;
         flow_turns* flow = nullptr;
     };
+    // Tasks of some flows that are being fetched.
+    struct fetch_part {
+        struct share {
+            fetch_turn from;
+            std::size_t count = 0;
+        };
+        std::vector<share> shares;
+        std::unique_ptr<sql_group_answer> answer;
+    };
 
     void fetch();
-    std::vector<fetch_turn> fetch(const std::vector<fetch_turn>& wanted);
+    void fetch(std::vector<fetch_turn> wanted);
+    fetch_part ask(std::span<const fetch_turn>& wanted);
+    void note_places(const fetch_part& part, const sql_groups& found);
+    void start(const fetch_part& part, const sql_groups& found);
     void take_rates(queue_turns& queue, flow_turns& flow);
     // False: it must not run.
     bool start(const sqlite::row& row, std::size_t turn, const task_place& place);

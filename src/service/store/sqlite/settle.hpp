@@ -11,8 +11,10 @@
 #include <weir/service/store.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace weir::service::detail {
@@ -20,14 +22,14 @@ namespace weir::service::detail {
 class settlement_writer {
 public:
     settlement_writer(sql_session& session, std::string_view node, std::int64_t node_number,
-                      moment now, event_list& events, id_source& ids, std::size_t max_queues)
+                      moment now, event_list& events, id_source& task_ids, std::size_t max_queues)
         : session_(session),
           node_(node),
           node_number_(node_number),
           now_(now),
           events_(events),
           books_(session, now),
-          ends_(session, books_, ids, events, now, max_queues) {}
+          ends_(session, books_, task_ids, events, now, max_queues) {}
     // False: the node does not run this any more, and nothing was written.
     bool write(const settlement& ended);
     // The same for many.
@@ -39,13 +41,21 @@ public:
     }
 
 private:
-    void write(const settlement& ended, const sqlite::row& row);
-    void read_places(const sql_groups& tasks);
+    using settlements = std::vector<const settlement*>;
+    using ids = std::unordered_set<std::int64_t>;
+
+    // Those of one state, or of any, which differ in their tasks. Both add the tasks that were
+    // written.
+    void write_ended(const settlements& all, ids& written);
+    void write_unended(const settlements& all, ids& written);
+    std::unique_ptr<sql_changes> start_ending(std::span<const settlement* const> all);
+    void read_places(std::span<const sqlite::row> tasks);
+    void note(const settlement& ended, task_state state, const sqlite::row& row);
     void add_event(const settlement& ended, task_state state, const task_place& place,
                    const sqlite::row& row);
     task_place assign_branch(const settlement& ended, const task_place& place,
                              std::string_view kind);
-    void write_final(const settlement& ended, task_state state);
+    void cancel(const settlement& ended);
     void write_pending(const settlement& ended, line_position position);
 
     sql_session& session_;

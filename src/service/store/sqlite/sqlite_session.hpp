@@ -6,6 +6,10 @@
 
 #include <weir/db/sqlite/session.hpp>
 
+#include <memory>
+#include <string_view>
+#include <vector>
+
 namespace weir::service::detail {
 
 class sqlite_sql_session final : public sql_session {
@@ -19,8 +23,12 @@ public:
     sqlite::rows fetch(std::string_view sql, sql_values parameters) override {
         return on_.fetch(sql, parameters);
     }
+    std::unique_ptr<sql_changes> change_each(std::string_view sql,
+                                             std::vector<sql_values> sets) override;
 
 private:
+    class changed_rows;
+
     sqlite::session& on_;
 };
 
