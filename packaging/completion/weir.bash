@@ -8,7 +8,7 @@ _weir_options() {
             --token-file --open-health --tls-certificate --tls-key --origin --name --allow-address --webhook-key-file --allow-command \
             --allow-arguments --binary-output --max-output --grace --host-rate --host-concurrency \
             --otlp-endpoint --otlp-sample \
-            --schema --migrate --integrity --log-format --log-level --access-log --check ;;
+            --schema --read-replica --migrate --integrity --log-format --log-level --access-log --check ;;
         crawl) echo --help --config --list --sitemap --state --schema --node --lease \
             --output --format --warc --mirror --graph --write-sitemap --scope --include --exclude --strip-param --depth --max-pages --max-pages-per-host \
             --max-pages-per-pattern --max-equal-bodies \

@@ -86,6 +86,7 @@ complete -c weir -n $serve -l host-concurrency -x -d 'Concurrent deliveries to o
 complete -c weir -n $serve -l otlp-endpoint -x -d 'OpenTelemetry collector that gets traces'
 complete -c weir -n $serve -l otlp-sample -x -d 'Share of tasks that begin a trace'
 complete -c weir -n $serve -l schema -x -d 'Schema in a PostgreSQL database'
+complete -c weir -n $serve -l read-replica -x -d 'Standby for lists of older tasks'
 complete -c weir -n $serve -l migrate -d 'Upgrade tables that older programs use'
 complete -c weir -n $serve -l integrity -xa 'quick full none' -d 'Check of the database'
 complete -c weir -n $serve -l log-format -xa 'text json' -d 'Format of the log'

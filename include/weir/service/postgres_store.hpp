@@ -47,8 +47,13 @@ struct postgres_store_options {
     // vacuumed, and indexes of four times the size that they need are made anew, on a connection of
     // their own. Not behind a pooler.
     bool maintains = true;
+    // The URL of a standby, which may name several. Lists that may lag (task_filter::may_lag) and
+    // have no tasks that are younger than most_lag are read from there, as long as it is no further
+    // than that behind the primary, and from the primary otherwise.
+    std::string read_replica;
+    std::chrono::milliseconds most_lag = std::chrono::minutes(1);
     // Called while the store is being opened, if something about the server is a risk: asynchronous
-    // standbys.
+    // standbys, or a read replica that cannot be used.
     std::function<void(std::string_view)> on_warning = {};
 };
 

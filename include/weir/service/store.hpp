@@ -210,6 +210,8 @@ struct task_filter {
     bool is_brief = false;  // list(): payload ('null') and result, which may be long, are left out
     // list(): tasks that it looks at for a filter that has no index.
     std::size_t max_scanned = 20'000;
+    // list(): may be read from a standby of the database: see task_page::lag.
+    bool may_lag = false;
 };
 
 // Tasks of a list, newest first.
@@ -219,6 +221,8 @@ struct task_page : std::vector<task_record> {
     // Set if the store has ended its search at max_scanned tasks: older tasks than this may match
     // as well. Continue with it as task_filter::before.
     task_id searched_to{};
+    // Set if it was read from a standby: later changes than this long ago may be missing.
+    std::optional<std::chrono::microseconds> lag{};
 };
 
 struct task_detail {

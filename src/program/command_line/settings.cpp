@@ -262,6 +262,11 @@ serve_plan::serve_plan(const serve_settings& settings)
     store.max_queues = settings.max_queues;
     postgres.max_queues = settings.max_queues;
     postgres.schema = settings.schema;
+    if (!settings.read_replica.empty() && !service::is_postgres_url(settings.read_replica)) {
+        throw invalid_argument("--read-replica is '" + settings.read_replica +
+                               "'; it must be the URL of a standby: postgres://HOST/DATABASE");
+    }
+    postgres.read_replica = settings.read_replica;
     postgres.upgrades_in_use = settings.upgrades_in_use;
     postgres.failover_grace = seconds(std::max(settings.lease, settings.worker_lease));
     store.integrity = settings.integrity == "full"   ? service::integrity_check::full
@@ -321,6 +326,10 @@ void add_options(options& to, serve_settings& settings) {
             settings.database);
     to.text({"--schema", "NAME", "Schema of the tables in a PostgreSQL database", ""},
             settings.schema);
+    to.text(
+        {"--read-replica", "URL",
+         "Standby of the PostgreSQL database, for lists of tasks that are older than a minute", ""},
+        settings.read_replica);
     to.flag(
         {"--migrate", "",
          "Upgrade the tables in PostgreSQL even while older programs use them that have to stop",

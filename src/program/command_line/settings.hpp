@@ -45,6 +45,7 @@ struct serve_settings {
     listen_setting listen;
     std::string database = "weir.db";
     std::string schema = service::postgres_store_options().schema;
+    std::string read_replica;  // URL; empty: none
     bool upgrades_in_use = false;
     std::size_t workers = 256;
     double lease = 10;

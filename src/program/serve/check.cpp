@@ -63,7 +63,9 @@ void print_option(std::string_view name, std::string_view value, std::string_vie
 void print_options(const serve_settings& settings, const serve_plan& plan) {
     std::puts("Options:");
     for (const options::found& each : settings.found) {
-        print_option(each.name, each.value.empty() ? "-" : shown(each.value),
+        const std::string value =
+            service::is_postgres_url(each.value) ? shown_database(each.value) : each.value;
+        print_option(each.name, value.empty() ? "-" : shown(value),
                      each.from == source::none ? "" : shown(each.place));
     }
     const auto count = [](std::size_t number) {
@@ -139,6 +141,21 @@ task<> check_server(const serve_plan& plan, findings& found) {
     }
 }
 
+task<> check_replica(const std::string& url, findings& found) {
+    const std::string shown = shown_database(url);
+    try {
+        pg::connection server = co_await pg::connect({.url = url});
+        const pg::rows standby = co_await server.query("SELECT pg_catalog.pg_is_in_recovery()");
+        if (standby.one<bool>()) {
+            found.good("read replica", shown + " answers");
+        } else {
+            found.bad("read replica", shown + " is not a standby");
+        }
+    } catch (const std::exception& error) {
+        found.bad("read replica", shown + ": " + error.what());
+    }
+}
+
 task<> check_database(std::string path, findings& found) {
     try {
         const service::sqlite_file_facts file = co_await service::look_at_sqlite_store(path);
@@ -183,6 +200,9 @@ task<int> check(const serve_settings& settings, const serve_plan& plan) {
     check_address(plan.at, found);
     if (service::is_postgres_url(plan.database)) {
         co_await check_server(plan, found);
+        if (!settings.read_replica.empty()) {
+            co_await check_replica(settings.read_replica, found);
+        }
     } else {
         co_await check_database(plan.database, found);
     }

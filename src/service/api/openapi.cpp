@@ -41,7 +41,8 @@ std::string_view openapi_paths() noexcept {
     "responses": {
       "200": {"description": "A page of tasks, without payloads and results",
         "headers": {
-          "Link": {"description": "The next page, rel=\"next\"", "schema": {"type": "string"}}},
+          "Link": {"description": "The next page, rel=\"next\"", "schema": {"type": "string"}},
+          "X-Weir-Lag": {"description": "Seconds that the page may be behind, where it was read from a standby; never with the request header 'Cache-Control: no-cache'", "schema": {"type": "string"}}},
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/TaskPage"}}}},
       "4XX": {"$ref": "#/components/responses/Problem"},
       "5XX": {"$ref": "#/components/responses/Problem"}}}},

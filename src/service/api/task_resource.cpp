@@ -411,6 +411,7 @@ task<task_page> task_resource::list_in(const queue_patterns& queues, task_filter
     for (int i = 0; i < max_steps; ++i) {
         task_page found = co_await tasks_.list(filter);
         const bool is_end = found.size() < filter.limit;
+        kept.lag = std::max(kept.lag, found.lag);
         kept.searched_to = is_end ? found.searched_to : found.back().id;
         for (task_record& each : found) {
             if (queues.matches(each.queue)) {
@@ -433,6 +434,7 @@ answer task_resource::list(http::request& request) {
     const std::size_t wanted = filter.limit;
     filter.limit = wanted + 1;  // one more, to know whether there is a next page
     filter.is_brief = true;
+    filter.may_lag = request.headers().get("Cache-Control") != "no-cache";
     const std::shared_ptr<const token_grant> grant = grant_of(request);
     if (!allows_everywhere(grant, permission::read)) {
         if (filter.queue.empty()) {
@@ -482,6 +484,10 @@ answer task_resource::list(http::request& request) {
     response answer = response::json_text(std::move(text));
     if (next_before) {
         answer.headers().set("Link", "<" + next + ">; rel=\"next\"");
+    }
+    if (found.lag.has_value()) {
+        const double seconds = std::chrono::duration<double>(*found.lag).count();
+        answer.headers().set("X-Weir-Lag", std::to_string(seconds));
     }
     co_return answer;
 }

@@ -6,7 +6,9 @@
 
 #include <weir/task.hpp>
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <span>
 
 namespace weir::service {
@@ -59,6 +61,15 @@ public:
     }
     // All queries of the function see the same state.
     virtual task<> read(const sql_work& work) = 0;
+    // The same, from a standby if there is one that is no further behind than most_lag(): how far
+    // it is. Empty: it was read from the database itself.
+    virtual task<std::optional<std::chrono::microseconds>> read_lagging(const sql_work& work) {
+        co_await read(work);
+        co_return std::nullopt;
+    }
+    virtual std::chrono::microseconds most_lag() const noexcept {
+        return std::chrono::microseconds(0);
+    }
     virtual task<> close() = 0;
     // Whether several machines use the database: see id_source.
     virtual bool is_shared() const noexcept { return false; }

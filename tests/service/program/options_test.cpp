@@ -88,6 +88,7 @@ TEST(Options, ComeFromFlagsThenTheEnvironmentThenTheFile) {
         {"otlp-endpoint", {"http://127.0.0.1:4318", "https://a.example/otlp", "http://b.example"}},
         {"otlp-sample", {"0.5", "1", "0.25"}},
         {"schema", {"one", "two", "three"}},
+        {"read-replica", {"postgres://a/tasks", "postgres://b/tasks", "postgres://c/tasks"}},
         {"migrate", {"false", "true", "false"}},
         {"integrity", {"full", "none", "quick"}},
         {"log-format", {"json", "text", "json"}},
@@ -249,6 +250,7 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
         {{"--otlp-endpoint", "nowhere"}, "", {"--otlp-endpoint is 'nowhere'", "4318"}},
         {{}, "OTEL_EXPORTER_OTLP_ENDPOINT=nowhere", {"OTEL_EXPORTER_OTLP_ENDPOINT"}},
         {{"--otlp-sample", "1.5"}, "", {"--otlp-sample is '1.5'", "0 to 1"}},
+        {{"--read-replica", "db2"}, "", {"--read-replica is 'db2'", "postgres://HOST/DATABASE"}},
         {{"--log-level", "loud"}, "", {"debug, info, warning, error"}},
         {{"--wokers", "3"}, "", {"did you mean '--workers'?"}},
         {{"--utterly-unknown"}, "", {"'--utterly-unknown'"}},
@@ -280,6 +282,16 @@ TEST(Options, WhatIsWrongIsSaidWithWhatWouldBeRight) {
         EXPECT_EQ(help.code, 0);
         EXPECT_TRUE(has(help.out, "Exit codes")) << help.out;
     }
+}
+
+TEST(Options, PasswordsOfUrlsAreNotShown) {
+    const program_output answer =
+        call({"serve", "--check", "--database", "postgres://weir:secret@127.0.0.1:1/tasks",
+              "--read-replica", "postgres://weir:secret@127.0.0.1:2/tasks"});
+    EXPECT_EQ(answer.code, 1);
+    EXPECT_TRUE(has(answer.out, "127.0.0.1:1")) << answer.out;
+    EXPECT_TRUE(has(answer.out, "127.0.0.1:2")) << answer.out;
+    EXPECT_FALSE(has(answer.out + answer.err, "secret")) << answer.out << answer.err;
 }
 
 TEST(Options, MistakesInTheFileAreFoundWithTheirLine) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Claims and settlements of many tasks at once, which PostgreSQL gets in parts: random ones, against
-// a model of what waits and what runs.
+// Claims and settlements of many tasks at once, which PostgreSQL gets in parts: random ones,
+// against a model of what waits and what runs.
 
 #include "stores.hpp"
 

@@ -48,13 +48,15 @@ TEST(PgManyRows, AnUpdateFindsItsRowsByKeyOrByTheirPlace) {
 TEST(PgManyRows, AnUpdateReturnsWhatItIsAskedFor) {
     pg_many_rows update("UPDATE \"s\".t SET a = $1 WHERE id = $2 AND run = $3 RETURNING id, b");
     const sets alike = {sql_session::values_of(1, 10, 7), sql_session::values_of(1, 11, 7)};
-    EXPECT_EQ(update.make(alike).sql,
-              "UPDATE \"s\".t SET a = $1 WHERE id = ANY($2::bigint[]) AND run = $3 RETURNING id, b");
+    EXPECT_EQ(
+        update.make(alike).sql,
+        "UPDATE \"s\".t SET a = $1 WHERE id = ANY($2::bigint[]) AND run = $3 RETURNING id, b");
     const sets different = {sql_session::values_of(1, 10, 7), sql_session::values_of(1, 11, 8)};
-    EXPECT_EQ(update.make(different).sql,
-              "UPDATE \"s\".t SET a = $1 FROM unnest($2::bigint[], $3::bigint[]) AS q(p2, p3) CROSS "
-              "JOIN LATERAL (SELECT ctid AS place FROM \"s\".t WHERE id = q.p2 AND run = q.p3 "
-              "OFFSET 0) AS x WHERE t.ctid = x.place RETURNING id, b");
+    EXPECT_EQ(
+        update.make(different).sql,
+        "UPDATE \"s\".t SET a = $1 FROM unnest($2::bigint[], $3::bigint[]) AS q(p2, p3) CROSS "
+        "JOIN LATERAL (SELECT ctid AS place FROM \"s\".t WHERE id = q.p2 AND run = q.p3 "
+        "OFFSET 0) AS x WHERE t.ctid = x.place RETURNING id, b");
 }
 
 // Only a parameter that a condition compares with a column alone can be an array.

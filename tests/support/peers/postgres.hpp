@@ -24,6 +24,7 @@ namespace weir_test {
 
 struct postgres_options {
     bool durable = false;                    // fsync and all that hangs on it
+    bool is_cluster_of_its_own = false;      // others are copies with the same system identifier
     std::vector<std::string> settings = {};  // "log_statement=all"
     std::vector<std::string> hba =
         {};  // lines of pg_hba.conf, before the one that trusts every user
@@ -256,7 +257,7 @@ private:
             copy_primary();
             return;
         }
-        copy_or_initdb();
+        options_.is_cluster_of_its_own ? initdb() : copy_or_initdb();
         for (const auto& [name, text] : options_.files) {
             const auto file = folder_.write("data/" + name, text);
             std::filesystem::permissions(file, std::filesystem::perms(0600));

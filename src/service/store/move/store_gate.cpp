@@ -86,6 +86,12 @@ task<> store_gate::read(const sql_work& work) {
     co_await on->read(work);
 }
 
+task<std::optional<std::chrono::microseconds>> store_gate::read_lagging(const sql_work& work) {
+    const std::shared_ptr<sql_backend> on = current_;
+    const auto lag = co_await on->read_lagging(work);
+    co_return lag;
+}
+
 task<> store_gate::close() {
     const std::shared_ptr<sql_backend> on = current_;
     co_await on->close();

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 namespace weir::service::detail {
 
@@ -45,6 +46,8 @@ public:
     task<> write(const sql_work& work, sql_commit commit) override;
     task<> write_jointly(sql_joint_work& work) override;
     task<> read(const sql_work& work) override;
+    task<std::optional<std::chrono::microseconds>> read_lagging(const sql_work& work) override;
+    std::chrono::microseconds most_lag() const noexcept override { return current_->most_lag(); }
     task<> close() override;
     bool is_shared() const noexcept override { return is_shared_; }
     // That of a backend without one does not begin when it is replaced by one that has: a service

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT
 // A store has one thread with a connection for writes, one for heartbeats, which never wait for
-// writes, and some for reads. Writes that wait while a transaction is under way are performed
-// together in the next.
+// writes, and some for reads, one of them from a standby if there is one. Writes that wait while a
+// transaction is under way are performed together in the next.
 
 #include "service/store/postgres/pg_channel.hpp"
+#include "service/store/postgres/pg_lane.hpp"
 #include "service/store/postgres/pg_maintenance.hpp"
+#include "service/store/postgres/pg_replica.hpp"
 #include "service/store/postgres/pg_schema.hpp"
 #include "service/store/postgres/pg_timeline.hpp"
 #include "service/store/postgres/pg_writer.hpp"
 #include "service/store/sql_backends.hpp"
 #include "service/store/sqlite/sql_store.hpp"
 
-#include <weir/cancel.hpp>
 #include <weir/error.hpp>
-#include <weir/io/thread_pool.hpp>
 #include <weir/service/postgres_store.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -25,132 +27,15 @@ namespace weir::service {
 
 namespace {
 
+using detail::pg_lane;
 using detail::pg_link;
+using detail::pg_replica;
 using detail::pg_settings;
+using detail::pg_thread;
 using detail::pg_write;
 using detail::pg_write_line;
 using detail::sql_commit;
 using detail::sql_work;
-
-// A thread for calls that block.
-class pg_thread {
-public:
-    explicit pg_thread(std::string_view name)
-        : pool_({.max_threads = 1,
-                 .queue_limit = 100'000,
-                 .idle_time = std::chrono::hours(24 * 365),
-                 .name = name}) {}
-
-    // Not stopped: other calls may be in the same transaction.
-    template <class Function>
-    task<> run(Function& function) {
-        co_await shield(run_stoppable(function));
-    }
-    // The function may take a std::stop_token.
-    template <class Function>
-    task<> run_stoppable(Function& function) {
-        co_await pool_.run(std::ref(function));
-    }
-    task<> shut_down() { co_await pool_.close(); }
-
-private:
-    thread_pool pool_;
-};
-
-// Transactions on one connection, one after the other.
-class pg_lane {
-public:
-    pg_lane(const pg_settings& settings, std::string_view name)
-        : settings_(settings), name_(name), thread_("pg-" + name_) {}
-    pg_lane(const pg_lane&) = delete;
-    pg_lane& operator=(const pg_lane&) = delete;
-    // Where it was not closed: the connection belongs to a loop that is not the one of this thread.
-    ~pg_lane() {
-        if (link_ != nullptr) {
-            std::thread([this] { link_.reset(); }).join();
-        }
-    }
-
-    task<> read(const sql_work& work) {
-        return transact(
-            work, [](pg_link& link) { link.begin_reading(); },
-            [](pg_link& link) { link.commit(); });
-    }
-    task<> write(const sql_work& work) {
-        return transact(
-            work, [](pg_link& link) { link.begin_writing(); },
-            [](pg_link& link) { link.commit(false); });
-    }
-    // Any function of the link.
-    template <class Function>
-    task<> perform(Function function) {
-        auto call = [&](const std::stop_token& stopped) {
-            pg_link& on = link();
-            pg_link::call current(on);
-            const std::stop_callback forwards(stopped, [&current] { current.interrupt(); });
-            try {
-                function(on, stopped);
-            } catch (const pg::error& error) {
-                detail::throw_as_unavailable(error, settings_.options.schema);
-            }
-        };
-        ++waiting_;
-        const counted guard(waiting_);
-        co_await thread_.run_stoppable(call);
-    }
-    task<> close() {
-        auto call = [&] { link_.reset(); };
-        co_await thread_.run(call);
-        co_await thread_.shut_down();
-    }
-    std::size_t waiting() const noexcept { return waiting_; }
-
-private:
-    struct counted {
-        explicit counted(std::size_t& count) noexcept : count_(count) {}
-        counted(const counted&) = delete;
-        counted& operator=(const counted&) = delete;
-        ~counted() { --count_; }
-        std::size_t& count_;
-    };
-
-    pg_link& link() {
-        if (link_ == nullptr) {
-            link_ = std::make_unique<pg_link>(settings_, name_);
-        }
-        return *link_;
-    }
-    template <class Begin, class Commit>
-    task<> transact(const sql_work& work, Begin begin, Commit commit) {
-        auto call = [&work, begin, commit](pg_link& on, const std::stop_token& stopped) {
-            constexpr int attempts = 2;  // the connection may have been lost since it was used
-            for (int attempt = 1;; ++attempt) {
-                try {
-                    on.open();
-                    begin(on);
-                    work(on);
-                    commit(on);
-                    return;
-                } catch (const pg::connection_error&) {
-                    on.close();
-                    if (attempt == attempts || stopped.stop_requested()) {
-                        throw;
-                    }
-                } catch (...) {
-                    on.roll_back();
-                    throw;
-                }
-            }
-        };
-        co_await perform(call);
-    }
-
-    const pg_settings& settings_;
-    std::string name_;
-    std::unique_ptr<pg_link> link_;
-    pg_thread thread_;
-    std::size_t waiting_ = 0;
-};
 
 class postgres_backend final : public detail::sql_backend {
 public:
@@ -160,6 +45,9 @@ public:
           writing_("pg-writer") {
         for (std::size_t i = 0; i < settings_.options.readers; ++i) {
             readers_.push_back(std::make_unique<pg_lane>(settings_, "reader"));
+        }
+        if (!settings_.options.read_replica.empty()) {
+            replica_.emplace(settings_);
         }
     }
     ~postgres_backend() override {
@@ -188,8 +76,10 @@ public:
         if (settings_.options.maintains) {
             maintainer_.emplace(settings_);
         }
-        if (!warning.empty() && settings_.options.on_warning) {
-            settings_.options.on_warning(warning);
+        warn(warning);
+        if (replica_.has_value()) {
+            const std::string problem = co_await replica_->find_problem();
+            warn(problem);
         }
     }
 
@@ -214,11 +104,27 @@ public:
         };
         return (*std::ranges::min_element(readers_, fewer))->read(work);
     }
+    task<std::optional<std::chrono::microseconds>> read_lagging(const sql_work& work) override {
+        std::optional<std::chrono::microseconds> lag;
+        if (replica_.has_value()) {
+            lag = co_await replica_->read(work);
+        }
+        if (!lag.has_value()) {
+            co_await read(work);
+        }
+        co_return lag;
+    }
+    std::chrono::microseconds most_lag() const noexcept override {
+        return settings_.options.most_lag;
+    }
     task<> close() override {
         maintainer_.reset();
         channel_->close();
         for (const auto& each : readers_) {
             co_await each->close();
+        }
+        if (replica_.has_value()) {
+            co_await replica_->close();
         }
         auto end = [this] { writer_.reset(); };
         co_await writing_.run(end);
@@ -255,6 +161,12 @@ private:
         }
     }
 
+    void warn(const std::string& problem) const {
+        if (!problem.empty() && settings_.options.on_warning) {
+            settings_.options.on_warning(problem);
+        }
+    }
+
     void perform_waiting() {
         if (writer_ == nullptr) {
             writer_ = std::make_unique<detail::pg_writer>(settings_, line_);
@@ -266,6 +178,7 @@ private:
     std::optional<detail::pg_channel> channel_;        // made by prepare()
     std::optional<detail::pg_maintainer> maintainer_;  // the same
     std::vector<std::unique_ptr<pg_lane>> readers_;
+    std::optional<pg_replica> replica_;
     pg_lane own_rows_;
     pg_write_line line_;
     std::unique_ptr<detail::pg_writer> writer_;  // used by its thread
@@ -288,6 +201,13 @@ void check_postgres_options(const postgres_store_options& options) {
     if (options.readers == 0 || options.readers > 100) {
         throw invalid_argument("open_postgres_store: readers is " +
                                std::to_string(options.readers) + "; it must be 1 to 100");
+    }
+    if (!options.read_replica.empty() && !is_postgres_url(options.read_replica)) {
+        throw invalid_argument("open_postgres_store: read_replica is '" + options.read_replica +
+                               "'; it must be postgres://HOST/DATABASE");
+    }
+    if (options.most_lag.count() <= 0) {
+        throw invalid_argument("open_postgres_store: most_lag must be more than 0");
     }
     if (options.statement_timeout.count() <= 0 || options.lock_timeout.count() <= 0) {
         throw invalid_argument(

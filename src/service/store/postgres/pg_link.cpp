@@ -173,8 +173,9 @@ void pg_link::open() {
     }
     close();
     try {
-        pg_primary found = run_loop(
-            find_primary(*settings_.servers, settings_.options.connect_timeout, "weir " + role_));
+        const auto find = settings_.uses_standby ? &find_standby : &find_primary;
+        pg_primary found =
+            run_loop(find(*settings_.servers, settings_.options.connect_timeout, "weir " + role_));
         set_up(std::move(found));
     } catch (...) {
         close();
@@ -240,7 +241,8 @@ void pg_link::note_loss(const db::error& error, std::uint64_t generation) {
 task<> pg_link::perform(pg_link& link, std::uint64_t generation, request made,
                         std::shared_ptr<answer> to) {
     try {
-        pg::rows rows = co_await link.connection_->query(std::move(made.sql), std::move(made.parameters));
+        pg::rows rows =
+            co_await link.connection_->query(std::move(made.sql), std::move(made.parameters));
         if (to != nullptr) {
             to->rows = std::move(rows);
         }
@@ -281,8 +283,7 @@ void pg_link::send(request made) {
     if (!is_open()) {
         throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
     }
-    sent_.push_back(
-        loop_.spawn(perform(*this, generation_, std::move(made), nullptr)));
+    sent_.push_back(loop_.spawn(perform(*this, generation_, std::move(made), nullptr)));
 }
 
 pg::rows pg_link::await(request made) {
@@ -369,14 +370,12 @@ pg_link::sent_answer pg_link::send_query(request made) {
         throw pg::connection_error("pg: the connection is lost", db::retry_advice::yes);
     }
     const auto to = std::make_shared<answer>();
-    return {*this, to,
-            loop_.spawn(perform(*this, generation_, std::move(made), to))};
+    return {*this, to, loop_.spawn(perform(*this, generation_, std::move(made), to))};
 }
 
 std::unique_ptr<sql_answer> pg_link::start(std::string_view sql, sql_values parameters) {
     perform_rows();
-    return std::make_unique<sent_answer>(
-        send_query(for_one(sql, parameters)));
+    return std::make_unique<sent_answer>(send_query(for_one(sql, parameters)));
 }
 
 void pg_link::run(std::string_view sql, sql_values parameters) {
@@ -386,8 +385,7 @@ void pg_link::run(std::string_view sql, sql_values parameters) {
 
 std::int64_t pg_link::change(std::string_view sql, sql_values parameters) {
     perform_rows();
-    return static_cast<std::int64_t>(
-        await(for_one(sql, parameters)).affected());
+    return static_cast<std::int64_t>(await(for_one(sql, parameters)).affected());
 }
 
 sqlite::rows pg_link::fetch(std::string_view sql, sql_values parameters) {
@@ -494,6 +492,19 @@ std::optional<timestamp> pg_link::server_calendar() {
     const pg::rows found =
         ask("SELECT (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::pg_catalog.int8");
     return timestamp(std::chrono::microseconds(found.one<std::int64_t>()));
+}
+
+pg_standby pg_link::ask_standby() {
+    const pg::rows found =
+        ask("SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN (extract(epoch FROM "
+            "pg_catalog.clock_timestamp() - pg_catalog.pg_last_xact_replay_timestamp()) * "
+            "1000000)::pg_catalog.int8 END");
+    pg_standby standby;
+    standby.system = history_.system;
+    if (const auto lag = found.one<std::optional<std::int64_t>>()) {
+        standby.lag = std::chrono::microseconds(std::max<std::int64_t>(0, *lag));
+    }
+    return standby;
 }
 
 // Without the rights of pg_read_all_stats, those of the same user.

@@ -37,6 +37,13 @@ struct pg_settings {
 
     postgres_store_options options;
     std::shared_ptr<pg_servers> servers;  // what all connections of a store know
+    bool uses_standby = false;            // in place of the primary
+};
+
+struct pg_standby {
+    std::int64_t system = 0;  // its database cluster; 0: it does not tell
+    // Since the last transaction that it has. Empty: it is none, or has none.
+    std::optional<std::chrono::microseconds> lag;
 };
 
 // The answer to a COMMIT was lost: the transaction is committed, or not.
@@ -52,9 +59,10 @@ public:
     pg_link(const pg_settings& settings, std::string_view role);
     ~pg_link() override;
 
-    // Connects to the primary, unless there is a connection, and none of the store's connections
-    // was lost meanwhile: after a failover, none may stay with the former primary. Throws
-    // pg::error, also if no server is a primary, or if it is one that has a successor.
+    // Connects to the primary, or the standby, unless there is a connection, and none of the
+    // store's connections was lost meanwhile: after a failover, none may stay with the former
+    // primary. Throws pg::error, also if no server is a primary, or if it is one that has a
+    // successor.
     void open();
     bool is_open() const noexcept;
     void close() noexcept;
@@ -104,6 +112,7 @@ public:
     std::optional<timestamp> server_time() override;
     std::optional<timestamp> server_calendar() override;
     std::optional<old_transaction> oldest_transaction() override;
+    pg_standby ask_standby();
     std::int64_t history() override { return history_.number(); }
     const pg_history& server_history() const noexcept { return history_; }
 

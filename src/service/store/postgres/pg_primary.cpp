@@ -241,4 +241,25 @@ task<pg_primary> find_primary(pg_servers& servers, clock::duration connect_timeo
     co_return std::move(found);
 }
 
+task<pg_primary> find_standby(pg_servers& servers, clock::duration connect_timeout,
+                              std::string application_name) {
+    pg_search search{servers, connect_timeout, std::move(application_name), {}};
+    search.all.resize(servers.size());
+    const std::uint64_t generation = servers.generation();
+    std::size_t chosen = 0;
+    for (std::size_t i = 0; i < search.all.size(); ++i) {
+        co_await ask_server(search, i);
+        chosen = i;
+        if (search.all[i].connection.has_value()) {
+            break;
+        }
+    }
+    pg_candidate& best = search.all[chosen];
+    if (best.error != nullptr) {
+        std::rethrow_exception(best.error);
+    }
+    pg_primary found{std::move(*best.connection), best.is, generation};
+    co_return std::move(found);
+}
+
 }  // namespace weir::service::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds the primary among the servers of a URL.
+// Finds the primary, or a standby, among the servers of a URL.
 #pragma once
 
 #include "service/store/postgres/pg_servers.hpp"
@@ -34,6 +34,10 @@ struct pg_primary {
 // pg::connection_error with what each server has answered if none is a primary, or only one that
 // has a successor.
 task<pg_primary> find_primary(pg_servers& servers, clock::duration connect_timeout,
+                              std::string application_name);
+// A connection to the first server that answers, which may have become a primary: it is the same
+// database. Throws the error of the last one if none answers.
+task<pg_primary> find_standby(pg_servers& servers, clock::duration connect_timeout,
                               std::string application_name);
 
 }  // namespace weir::service::detail

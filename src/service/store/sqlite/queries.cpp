@@ -238,6 +238,15 @@ std::vector<queue_record> list_queues(sql_session& session) {
     return queues;
 }
 
+timestamp newest_of(const task_filter& filter) noexcept {
+    timestamp newest = filter.created_to.value_or(timestamp::max());
+    if (filter.before) {
+        const std::chrono::milliseconds made(filter.before.milliseconds());
+        newest = std::min(newest, timestamp(made));
+    }
+    return newest;
+}
+
 task_page search_tasks(sql_session& session, const task_filter& filter, timestamp now) {
     task_page tasks;
     if (!has_any(session, filter)) {

@@ -16,6 +16,8 @@ namespace weir::service::detail {
 std::vector<queue_record> list_queues(sql_session& session);
 
 // The tasks that match, newest first, of those that it looks at.
+// No task that the filter finds is younger.
+timestamp newest_of(const task_filter& filter) noexcept;
 task_page search_tasks(sql_session& session, const task_filter& filter, timestamp now);
 
 // A place among the failed tasks, which are in the order in which they failed.

@@ -69,8 +69,8 @@ void settlement_writer::write_ended(const settlements& all, ids& written) {
     }
     std::vector<std::unique_ptr<sql_changes>> parts;
     const auto start_part = [&](std::size_t from) {
-        parts.push_back(start_ending(
-            std::span(all).subspan(from, std::min(rows_together, all.size() - from))));
+        parts.push_back(
+            start_ending(std::span(all).subspan(from, std::min(rows_together, all.size() - from))));
     };
     if (!all.empty()) {
         start_part(0);
@@ -113,9 +113,9 @@ std::unique_ptr<sql_changes> settlement_writer::start_ending(
     std::vector<sql_values> sets;
     sets.reserve(all.size());
     for (const settlement* const each : all) {
-        sql_values& set = sets.emplace_back(sql_session::values_of(
-            ended_line(each->state), number_of(now_.at), each->failures,
-            null_if_empty(are_completed ? each->result : each->error)));
+        sql_values& set = sets.emplace_back(
+            sql_session::values_of(ended_line(each->state), number_of(now_.at), each->failures,
+                                   null_if_empty(are_completed ? each->result : each->error)));
         if (!are_completed) {
             set.emplace_back(static_cast<int>(each->state));
         }
@@ -127,8 +127,9 @@ std::unique_ptr<sql_changes> settlement_writer::start_ending(
 }
 
 void settlement_writer::write_unended(const settlements& all, ids& written) {
-    static const std::string sql = "SELECT " + settled_columns() +
-                                   " FROM tasks WHERE id = ? AND state = 1 AND run = ? AND node = ?";
+    static const std::string sql =
+        "SELECT " + settled_columns() +
+        " FROM tasks WHERE id = ? AND state = 1 AND run = ? AND node = ?";
     std::vector<sql_values> keys;
     keys.reserve(all.size());
     for (const settlement* const each : all) {

@@ -262,9 +262,11 @@ public:
         });
     }
     task<task_page> list(task_filter filter, timestamp now) override {
-        return read([filter = std::move(filter), now](sql_session& session) {
+        const bool may_lag = filter.may_lag && newest_of(filter) <= now - backend().most_lag();
+        const auto search = [filter = std::move(filter), now](sql_session& session) {
             return search_tasks(session, filter, now);
-        });
+        };
+        return may_lag ? read_lagging(search) : read(search);
     }
     task<std::vector<hold>> why(task_id id, moment now) override {
         return read([id, now](sql_session& session) { return find_holds(session, id, now); });

@@ -53,6 +53,17 @@ public:
         co_return std::move(*answer);
     }
 
+    // The same, from a standby if the answer may be one of so long ago, and there is one: its `lag`
+    // is set then.
+    template <class Work>
+    auto read_lagging(Work work) -> task<std::invoke_result_t<Work&, sql_session&>> {
+        std::optional<std::invoke_result_t<Work&, sql_session&>> answer;
+        const sql_work run = [&](sql_session& session) { answer.emplace(work(session)); };
+        const auto lag = co_await backend_->read_lagging(run);
+        answer->lag = lag;
+        co_return std::move(*answer);
+    }
+
     sql_backend& backend() noexcept { return *backend_; }
     bool is_observed() const noexcept { return observer_ != nullptr; }
     void tell_changed(const std::vector<task_event>& changes) {
