@@ -57,7 +57,7 @@ public:
     }
 
     // For the library: room for so many rows.
-    void reserve(std::size_t rows) { values_.reserve(rows * columns_.size()); }
+    void reserve(std::size_t count) { values_.reserve(count * columns_.size()); }
     // For the library: appends the next value, row by row.
     void add(value next) { values_.push_back(std::move(next)); }
     // For the library: a row with the columns of these rows, and with values that are elsewhere.
