@@ -149,7 +149,11 @@ void pg_link::close() noexcept {
 
 void pg_link::call::interrupt() {
     link_.loop_.post([&link = link_, number = number_] {
-        if (link.call_number_ == number) {
+        if (link.call_number_ != number) {
+            return;
+        }
+        link.is_interrupted_ = true;
+        if (!link.is_flushing_) {
             link.loop_.stop();
         }
     });
@@ -157,14 +161,17 @@ void pg_link::call::interrupt() {
 
 template <class Work>
 decltype(auto) pg_link::run_loop(Work&& work) {
-    try {
-        return loop_.run_until(std::forward<Work>(work));
-    } catch (const stopped_early&) {
-        if (connection_.has_value()) {
-            connection_->close();
+    if (!is_interrupted_) {  // as it may be since something was sent
+        try {
+            return loop_.run_until(std::forward<Work>(work));
+        } catch (const stopped_early&) {
+            // the same, while it ran
         }
-        throw pg::connection_error("pg: the call was stopped", db::retry_advice::if_harmless);
     }
+    if (connection_.has_value()) {
+        connection_->close();
+    }
+    throw pg::connection_error("pg: the call was stopped", db::retry_advice::if_harmless);
 }
 
 void pg_link::open() {
@@ -404,8 +411,10 @@ pg_link::request pg_link::for_each(std::string_view sql, std::span<const sql_val
 
 // The server gets what was sent, and works on it while the caller goes on.
 void pg_link::flush() {
+    is_flushing_ = true;
     while (loop_.poll()) {
     }
+    is_flushing_ = false;
 }
 
 // ---- many rows

@@ -71,10 +71,15 @@ public:
     // at once, and the connection is closed.
     class call {
     public:
-        explicit call(pg_link& link) noexcept : link_(link), number_(++link.call_number_) {}
+        explicit call(pg_link& link) noexcept : link_(link), number_(++link.call_number_) {
+            link.is_interrupted_ = false;
+        }
         call(const call&) = delete;
         call& operator=(const call&) = delete;
-        ~call() { ++link_.call_number_; }
+        ~call() {
+            ++link_.call_number_;
+            link_.is_interrupted_ = false;
+        }
         void interrupt();  // on any thread
 
     private:
@@ -166,6 +171,8 @@ private:
     std::size_t waiting_bytes_ = 0;
     std::unordered_map<std::string, pg_many_rows> many_rows_;
     std::uint64_t call_number_ = 0;
+    bool is_interrupted_ = false;  // the call that is under way
+    bool is_flushing_ = false;
     std::uint64_t generation_ = 0;  // of the servers, that the connection was made for
     pg_history history_;            // of its server
     bool is_pooled_ = false;
