@@ -48,36 +48,30 @@ private:
     std::vector<group> groups_;
 };
 
-// The rows of a query that is under way.
-class sql_answer {
+// What a statement that is under way returns.
+template <class Result>
+class sql_pending {
 public:
-    sql_answer() = default;
-    sql_answer(const sql_answer&) = delete;
-    sql_answer& operator=(const sql_answer&) = delete;
-    virtual ~sql_answer() = default;
+    sql_pending() = default;
+    sql_pending(const sql_pending&) = delete;
+    sql_pending& operator=(const sql_pending&) = delete;
+    virtual ~sql_pending() = default;
     // Once, before the transaction ends.
-    virtual sqlite::rows take() = 0;
+    virtual Result take() = 0;
 };
+using sql_answer = sql_pending<sqlite::rows>;
+using sql_group_answer = sql_pending<sql_groups>;            // for many sets of parameters
+using sql_changes = sql_pending<std::vector<sqlite::rows>>;  // of rows that were changed
 
-// The same of a query for many sets of parameters.
-class sql_group_answer {
+// The statement was performed already.
+template <class Result>
+class sql_ready final : public sql_pending<Result> {
 public:
-    sql_group_answer() = default;
-    sql_group_answer(const sql_group_answer&) = delete;
-    sql_group_answer& operator=(const sql_group_answer&) = delete;
-    virtual ~sql_group_answer() = default;
-    virtual sql_groups take() = 0;
-};
+    explicit sql_ready(Result result) noexcept : result_(std::move(result)) {}
+    Result take() override { return std::move(result_); }
 
-// Rows that statements under way have changed.
-class sql_changes {
-public:
-    sql_changes() = default;
-    sql_changes(const sql_changes&) = delete;
-    sql_changes& operator=(const sql_changes&) = delete;
-    virtual ~sql_changes() = default;
-    // Once, before the transaction ends.
-    virtual std::vector<sqlite::rows> take() = 0;
+private:
+    Result result_;
 };
 
 class sql_session {
@@ -127,7 +121,8 @@ public:
             parts.push_back(fetch(sql, std::move(each)));
             groups.push_back({parts.size() - 1, 0, parts.back().size()});
         }
-        return std::make_unique<ready_groups>(sql_groups(std::move(parts), std::move(groups)));
+        return std::make_unique<sql_ready<sql_groups>>(
+            sql_groups(std::move(parts), std::move(groups)));
     }
 
     // UPDATE ... WHERE key = ? [AND ...] RETURNING ..., for one set of parameters or more, with
@@ -158,7 +153,7 @@ public:
     virtual std::int64_t change(std::string_view sql, sql_values parameters) = 0;
     virtual sqlite::rows fetch(std::string_view sql, sql_values parameters) = 0;
     virtual std::unique_ptr<sql_answer> start(std::string_view sql, sql_values parameters) {
-        return std::make_unique<ready_answer>(fetch(sql, std::move(parameters)));
+        return std::make_unique<sql_ready<sqlite::rows>>(fetch(sql, std::move(parameters)));
     }
     // Searches pass over rows that were changed or removed a while ago.
     virtual bool keeps_dead_rows() const noexcept { return false; }
@@ -173,24 +168,6 @@ public:
     // Another number than before: the last transactions may have been lost, as after a failover.
     // 0: never.
     virtual std::int64_t history() { return 0; }
-
-private:
-    class ready_answer final : public sql_answer {
-    public:
-        explicit ready_answer(sqlite::rows found) noexcept : found_(std::move(found)) {}
-        sqlite::rows take() override { return std::move(found_); }
-
-    private:
-        sqlite::rows found_;
-    };
-    class ready_groups final : public sql_group_answer {
-    public:
-        explicit ready_groups(sql_groups found) noexcept : found_(std::move(found)) {}
-        sql_groups take() override { return std::move(found_); }
-
-    private:
-        sql_groups found_;
-    };
 };
 
 }  // namespace weir::service::detail

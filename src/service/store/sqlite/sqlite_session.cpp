@@ -9,16 +9,6 @@
 
 namespace weir::service::detail {
 
-class sqlite_sql_session::changed_rows final : public sql_changes {
-public:
-    explicit changed_rows(std::vector<sqlite::rows> changed) noexcept
-        : changed_(std::move(changed)) {}
-    std::vector<sqlite::rows> take() override { return std::move(changed_); }
-
-private:
-    std::vector<sqlite::rows> changed_;
-};
-
 std::unique_ptr<sql_changes> sqlite_sql_session::change_each(std::string_view sql,
                                                              std::vector<sql_values> sets) {
     constexpr std::string_view update_word = "UPDATE ";
@@ -39,7 +29,7 @@ std::unique_ptr<sql_changes> sqlite_sql_session::change_each(std::string_view sq
             changed.push_back(std::move(found));
         }
     }
-    return std::make_unique<changed_rows>(std::move(changed));
+    return std::make_unique<sql_ready<std::vector<sqlite::rows>>>(std::move(changed));
 }
 
 }  // namespace weir::service::detail

@@ -27,8 +27,6 @@ public:
                                              std::vector<sql_values> sets) override;
 
 private:
-    class changed_rows;
-
     sqlite::session& on_;
 };
 
